@@ -64,9 +64,11 @@ describe.skipIf(findChromium() === undefined)("the editor of agents in the web c
     await expect.poll(() => page.evaluate(() => document.activeElement?.id)).toBe("page-title");
     await field("Name").waitFor();
     expect(await button("Save").isDisabled()).toBe(true);
-    await page.getByText("In the text alone: schedules.").waitFor();
     await field("Instructions (optional)").fill("Be kind.\nBe brief.");
-    await field("Tools (optional)").fill("SendUserMessage\n ReadAttachment\n");
+    await page
+      .getByRole("group", { name: "Tools", exact: true })
+      .getByRole("checkbox", { name: /^DelegateToAgent/ })
+      .check();
     await button("More settings").click();
     await field("Temperature (optional)").fill("0.5");
     await field("Effort (optional)").selectOption({ label: "low" });
@@ -81,12 +83,120 @@ describe.skipIf(findChromium() === undefined)("the editor of agents in the web c
     expect(stored()).toBe(
       helper
         .replace("Be brief.", "Be kind.\\nBe brief.")
-        .replace('"SendUserMessage"]', '"SendUserMessage", "ReadAttachment"]')
+        .replace('"SendUserMessage"]', '"SendUserMessage", "DelegateToAgent"]')
         .replace('"schedules": []', '"schedules": [], "temperature": 0.5, "effort": "low"'),
     );
     await field("Temperature (optional)").fill("");
     await save();
     expect(stored()).not.toContain("temperature");
+  });
+
+  it("offers what the service knows, and keeps and marks what it does not know", async () => {
+    const { page } = opened;
+    const odd = {
+      name: "Odd",
+      provider: "gone",
+      model: "lost",
+      engine: "missing",
+      tools: ["Lost", "SendUserMessage"],
+      skills: ["skills/old"],
+    };
+    mkdirSync(join(folder, "helper/skills/bills"), { recursive: true });
+    writeFileSync(join(folder, "helper/skills/bills/SKILL.md"), "Read them.");
+    await go("#/agents");
+    await heading("Agents").waitFor();
+    writeFileSync(join(folder, "helper/agent.json"), JSON.stringify(odd));
+    await open();
+    const [tools, skills] = ["Tools", "Skills"].map((name) => page.getByRole("group", { name, exact: true }));
+    await page.getByText("This instance has no provider of this name").waitFor();
+    await tools!.getByText("not available").waitFor();
+    await skills!.getByText("not available").waitFor();
+    await button("More settings").click();
+    await page.getByText("This instance has no engine of this name").waitFor();
+    await field("Provider (optional)").selectOption({ label: "demo" });
+    await page.getByText("The provider demo does not list this model").waitFor();
+    const list = await field("Model (optional)").getAttribute("list");
+    expect(
+      await page.locator(`#${list} option`).evaluateAll((all) => all.map((each) => (each as HTMLOptionElement).value)),
+    ).toEqual(["demo"]);
+    await field("Model (optional)").fill("demo");
+    await expect.poll(() => page.getByText("does not list this model").count()).toBe(0);
+    await field("Engine (optional)").selectOption({ label: "loop" });
+    await skills!.getByRole("checkbox", { name: "skills/bills" }).check();
+    await tools!.getByRole("checkbox", { name: /^DelegateToAgent/ }).check();
+    await save();
+    expect(JSON.parse(stored())).toEqual({
+      ...{ ...odd, provider: "demo", model: "demo", engine: "loop" },
+      ...{ tools: ["Lost", "SendUserMessage", "DelegateToAgent"], skills: ["skills/old", "skills/bills"] },
+    });
+    await tools!.getByRole("checkbox", { name: /^Lost/ }).click();
+    await save();
+    expect(JSON.parse(stored())).toMatchObject({ tools: ["SendUserMessage", "DelegateToAgent"] });
+    expect(await findingsInEveryLook(page)).toEqual([]);
+  });
+
+  it("has sections for limits, context, approvals and schedules, which keep what they do not show", async () => {
+    const { page } = opened;
+    const written = `{
+  "name": "Helper", "tools": ["SendUserMessage"],
+  "limits": { "tokensPerDay": 5e3 },
+  "schedules": [{ "name": "daily", "cron": "0 9 * * *", "prompt": "Look." }],
+  "later": [1], "ui": { "color": "red" }
+}
+`;
+    await go("#/agents");
+    await heading("Agents").waitFor();
+    writeFileSync(join(folder, "helper/agent.json"), written);
+    await open();
+    await page.getByText("In the text alone: later, ui.").waitFor();
+    await button("Limits (set)").click();
+    expect(await field("Tokens per day (optional)").inputValue()).toBe("5000");
+    await field("Turns at once (optional)").fill("2");
+    await button("Context").click();
+    await field("Summarize (optional)").selectOption({ label: "Yes" });
+    await button("Approvals").click();
+    const approvals = page.locator(".disclosure").filter({ hasText: "Approvals" });
+    await approvals.getByLabel("SendUserMessage (optional)").first().selectOption({ label: "ask" });
+    await approvals
+      .getByRole("group", { name: "Risk levels" })
+      .first()
+      .getByLabel("High (optional)")
+      .selectOption({ label: "deny" });
+    await button("Schedules (1)").click();
+    const daily = page.getByRole("group", { name: "Schedule daily" });
+    await daily.getByLabel("Model calls of a turn (optional)").fill("500");
+    await daily.getByRole("alert").getByText("Expected at most 100").waitFor();
+    await daily.getByLabel("Model calls of a turn (optional)").fill("");
+    await daily.getByLabel("Cron (optional)").fill("0 8 * * *");
+    await button("Add a schedule").click();
+    const added = page.getByRole("group", { name: "Schedule schedule-2" });
+    await added.getByLabel("Every (milliseconds) (optional)").fill("60000");
+    await added.getByLabel("Prompt").fill("Wake up.");
+    expect(await findingsInEveryLook(page)).toEqual([]);
+    await save();
+    const told = JSON.parse(stored());
+    expect(told).toEqual({
+      ...{ name: "Helper", tools: ["SendUserMessage"], later: [1], ui: { color: "red" } },
+      limits: { tokensPerDay: 5000, turnsAtOnce: 2 },
+      schedules: [
+        { name: "daily", cron: "0 8 * * *", prompt: "Look." },
+        { name: "schedule-2", prompt: "Wake up.", everyMs: 60_000 },
+      ],
+      context: { summarize: true },
+      toolPolicy: { tools: { SendUserMessage: "ask" }, riskLevels: { high: "deny" } },
+    });
+    expect(stored()).toContain('"limits": { "tokensPerDay": 5e3, "turnsAtOnce": 2 }');
+    // What is removed leaves nothing behind, and a change of the text is in the form.
+    await field("Summarize (optional)").selectOption({ label: "Not given" });
+    await page.getByRole("button", { name: "Remove schedule-2" }).click();
+    await daily.getByRole("button", { name: "Remove daily" }).click();
+    await page.getByRole("tab", { name: "Text" }).click();
+    await expect.poll(() => editor().textContent()).not.toContain("schedules");
+    expect(await editor().textContent()).not.toContain("context");
+    await write(written.replace("5e3", "70"));
+    await page.getByRole("tab", { name: "Form" }).click();
+    await button("Limits (set)").click();
+    expect(await field("Tokens per day (optional)").inputValue()).toBe("70");
   });
 
   it("tells at its field what is wrong, and goes to the first error of the text instead of saving it", async () => {

@@ -1,112 +1,118 @@
 import { editJsonText } from "@portico/plugins/agent-webhook/client";
-import { type FormField, readValues } from "@portico/plugins/workflow-service/client";
 import type { CompletionSchema } from "../../../blocks/code-editor/code-editor.ts";
+import type { TextProblem } from "../../../blocks/text-editing/stored-text.ts";
 
+/** Keys and indexes of a value in an `agent.json`. */
+export type JsonPath = readonly (string | number)[];
 type Json = Readonly<Record<string, unknown>>;
 
-/** The fields of the form, with their labels. Other keys are edited in the text. */
-const MAIN = {
-  name: "Name",
-  description: "Description",
-  instructions: "Instructions",
-  provider: "Provider",
-  model: "Model",
-  tools: "Tools",
-} as const;
-const MORE = {
-  effort: "Effort",
-  temperature: "Temperature",
+/** How a value is edited. `text`: in the text alone. */
+export type FieldKind = "value" | "lines" | "group" | "items" | "map" | "text";
+
+/** The keys that are shown first. The schema has their order and everything else. */
+export const MAIN_KEYS: readonly string[] = ["name", "description", "instructions", "provider", "model", "tools", "skills"];
+
+/** Titles that say more than the key. */
+const TITLES: Readonly<Record<string, string>> = {
   maxTurns: "Model calls of a turn",
   maxOutputTokens: "Tokens of an answer",
   onMaxTokens: "At the token limit",
   stop: "Stop texts",
-  skills: "Skills",
-} as const;
+  core: "Part of the instance",
+  toolPolicy: "Approvals",
+  everyMs: "Every (milliseconds)",
+  jitterMs: "Jitter (milliseconds)",
+};
 
-/** Written with one text in each line. */
-const LISTS: ReadonlySet<string> = new Set(["tools", "stop", "skills"]);
-/** Texts of several lines. */
-const LONG: ReadonlySet<string> = new Set(["description", "instructions"]);
-const LINE = 200;
-
-/** What a form shows of a text. */
-export interface AgentFormParts {
-  readonly main: Json;
-  readonly more: Json;
-  /** Keys that only the text has. */
-  readonly others: readonly string[];
+/** `tokensPerDay`: "Tokens per day". */
+export function titleOf(key: string): string {
+  const words = key.replaceAll(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
+  return TITLES[key] ?? words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** The schemas of the form, with the values of the text. Undefined if the text is not a JSON object. */
-export function formParts(
-  text: string,
-  { properties = {} }: CompletionSchema,
-  providers: readonly string[],
-): AgentFormParts | undefined {
-  const present = parseObject(text);
-  if (!present) return undefined;
-  const schemaOf = (titles: Readonly<Record<string, string>>) => ({
-    required: ["name"],
-    properties: Object.fromEntries(
-      Object.entries(titles).flatMap(([name, title]) => {
-        const property = properties[name];
-        return property ? [[name, { ...fieldOf(name, property, present[name], providers), title }]] : [];
-      }),
-    ),
-  });
-  const shown = new Set([...Object.keys(MAIN), ...Object.keys(MORE), "$schema"]);
-  return { main: schemaOf(MAIN), more: schemaOf(MORE), others: Object.keys(present).filter((key) => !shown.has(key)) };
-}
-
-function fieldOf(name: string, property: CompletionSchema, value: unknown, providers: readonly string[]): Json {
-  const { description } = property;
-  if (LISTS.has(name)) {
-    const isList = Array.isArray(value) && value.every((each) => typeof each === "string");
-    const draft = isList ? value.join("\n") : value === undefined ? undefined : JSON.stringify(value);
-    return { type: "string", description: `${description ?? ""} One in each line.`.trim(), default: draft };
+/** How a property of the schema is edited, and `text` if the present value has another type. */
+export function kindOf(schema: CompletionSchema, value: unknown): FieldKind {
+  const { type, items, properties, additionalProperties } = schema;
+  const isObject = value === undefined || isJson(value);
+  const isList = value === undefined || Array.isArray(value);
+  if (type === "object") {
+    if (!isObject) return "text";
+    if (properties) return "group";
+    return typeof additionalProperties === "object" && additionalProperties.enum ? "map" : "text";
   }
-  if (name === "provider" && providers.length > 0) {
-    const known = typeof value === "string" && !providers.includes(value) ? [...providers, value] : providers;
-    return { type: "string", enum: known, description, default: value };
+  if (type === "array") {
+    if (typeof items !== "object" || !isList) return "text";
+    if (items.type === "object") return value === undefined || value.every(isJson) ? "items" : "text";
+    return value === undefined || value.every((each) => typeof each === "string") ? "lines" : "text";
   }
-  const isLine = property.type === "string" && !LONG.has(name);
-  return { ...property, ...(isLine && { maxLength: LINE }), default: value };
+  return type === undefined ? "text" : "value";
 }
 
-/** The text with the value of a field, or what is wrong with the input. An empty field removes its key. */
-export function withField(
-  text: string,
-  field: FormField,
-  draft: string,
-): { readonly text: string } | { readonly problem: string } {
-  const { name } = field;
-  const read = LISTS.has(name) ? { values: { [name]: linesOf(draft) } } : readValues([field], () => draft);
-  if ("faults" in read) return { problem: read.faults[0]?.message ?? "This cannot be used" };
-  const value = read.values[name];
-  try {
-    const edited = editJsonText(text, [name], value);
-    if (JSON.stringify(parseObject(edited)?.[name]) === JSON.stringify(value)) return { text: edited };
-  } catch {
-    // Told below.
-  }
-  return { problem: "Change this in the text" };
-}
-
-function linesOf(draft: string): readonly string[] | undefined {
-  const lines = draft
-    .split("\n")
-    .map((line) => line.trim())
-    .filter((line) => line !== "");
-  return lines.length > 0 ? lines : undefined;
-}
-
-function parseObject(text: string): Json | undefined {
+/** The object of a text. Undefined if it is not a JSON object. */
+export function parseObject(text: string): Json | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : undefined;
+    return isJson(value) ? value : undefined;
   } catch {
     return undefined;
   }
+}
+
+export function isJson(value: unknown): value is Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/**
+ * The text with another value at a place. `undefined` removes the value, and objects around it that are empty then. Lists are written anew; everything
+ * else stays as it is written. Undefined if only a person can change it, for example where a key occurs twice.
+ */
+export function withValue(text: string, path: JsonPath, value: unknown): string | undefined {
+  const present = parseObject(text);
+  if (!present) return undefined;
+  const wanted = setAt(present, path, value, true);
+  const keys = path.flatMap((key) => (typeof key === "string" ? [key] : []));
+  const list = path.findIndex((key) => typeof key === "number");
+  let place = list < 0 ? keys : keys.slice(0, list);
+  while (place.length > 1 && getAt(wanted, place.slice(0, -1)) === undefined) place = place.slice(0, -1);
+  try {
+    const edited = editJsonText(text, place, getAt(wanted, place));
+    return JSON.stringify(parseObject(edited)) === JSON.stringify(wanted) ? edited : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The first error at a place, or inside of it. */
+export function problemAt(problems: readonly TextProblem[], path: JsonPath): string | undefined {
+  return problems.find(
+    ({ severity, path: told }) => severity === "error" && path.every((key, at) => String(key) === segmentsOf(told)[at]),
+  )?.message;
+}
+
+/** Of a JSONPath: `$.schedules[0].cron`, `$.tools["a b"]`. */
+function segmentsOf(path: string): readonly string[] {
+  return [...path.matchAll(/\.(\w+)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]/g)].map(
+    ([, key, index, quoted]) => key ?? index ?? (JSON.parse(quoted!) as string),
+  );
+}
+
+/** A copy with another value at a place. Objects on the way that are empty without the value are left out, unless `isKept`. */
+function setAt(parent: unknown, [key, ...rest]: JsonPath, value: unknown, isKept: boolean): unknown {
+  if (key === undefined) return value;
+  if (typeof key === "number") {
+    const list: unknown[] = Array.isArray(parent) ? [...(parent as readonly unknown[])] : [];
+    if (rest.length === 0 && value === undefined) list.splice(key, 1);
+    else list[key] = setAt(list[key], rest, value, true);
+    return list.length > 0 ? list : undefined;
+  }
+  const { [key]: before, ...others } = isJson(parent) ? parent : {};
+  const next = setAt(before, rest, value, false);
+  if (next !== undefined) return isJson(parent) ? { ...parent, [key]: next } : { [key]: next };
+  return isKept || Object.keys(others).length > 0 ? others : undefined;
+}
+
+function getAt(value: unknown, path: readonly string[]): unknown {
+  return path.reduce<unknown>((inner, key) => (isJson(inner) ? inner[key] : undefined), value);
 }
 
 /** The text with which a new agent begins. */

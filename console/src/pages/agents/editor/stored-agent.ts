@@ -1,7 +1,9 @@
 import { CallFailed, type CallHeaders, type Client } from "@portico/core/client";
 import { agentDocumentsContract } from "@portico/plugins/agent-documents/contract";
+import { safeTokenContract } from "@portico/plugins/model-proxy/management-contract";
 import type { Instance } from "../../../api/instance.ts";
 import { readText, type StoredText, TextChanged, withLineEnds } from "../../../blocks/text-editing/stored-text.ts";
+import type { AgentChoices } from "./form-state.ts";
 
 type Calls = Client<typeof agentDocumentsContract>;
 
@@ -18,6 +20,32 @@ export async function readStored(calls: Calls, id: string, signal?: AbortSignal)
     if (CallFailed.is(error) && error.status === 404) return undefined;
     throw error;
   }
+}
+
+/** What the text of an agent can name. Without a list, the form takes any text. */
+export async function readChoices(instance: Instance, id: string, signal: AbortSignal): Promise<AgentChoices> {
+  const [providers, named] = await Promise.all([
+    instance
+      .client(safeTokenContract)
+      .providers({ signal })
+      .then(
+        (found) => found.providers.map(({ id: providerId, models = [] }) => ({ id: providerId, models })),
+        () => [],
+      ),
+    editingCalls(instance)
+      .choices({ params: { id }, signal })
+      .catch(() => ({ engines: [], tools: [], skills: [] })),
+  ]);
+  const tools = named.tools.toSorted((one, other) => one.id.localeCompare(other.id));
+  return {
+    ...{ providers, engines: named.engines },
+    tools: tools.map(({ id: toolId, name, description, riskLevel, requiresConfirmation }) => {
+      const server = toolId.includes("/") ? `MCP server ${toolId.split("/", 1)[0]}. ` : "";
+      const asks = requiresConfirmation ? " A person confirms each call." : "";
+      return { id: toolId, name, riskLevel, note: `${server}${description}${asks}` };
+    }),
+    skills: named.skills.map((path) => ({ id: path })),
+  };
 }
 
 /** `before`: the text that the author has read, or undefined for a new agent. Throws TextChanged and CallFailed. */
