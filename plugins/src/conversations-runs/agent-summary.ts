@@ -1,4 +1,5 @@
 import type { ports } from "@portico/core";
+import type { MissingPart } from "./missing-part.ts";
 
 /** One agent as the list shows it (specification 2.10). */
 export function toAgentSummary(
@@ -7,7 +8,13 @@ export function toAgentSummary(
     isBusy,
     skillsCount,
     hasSchedules,
-  }: { readonly isBusy: boolean; readonly skillsCount: number; readonly hasSchedules: boolean },
+    missing,
+  }: {
+    readonly isBusy: boolean;
+    readonly skillsCount: number;
+    readonly hasSchedules: boolean;
+    readonly missing: MissingPart | undefined;
+  },
 ) {
   const { name, description, engine, tools, core, ui, avatar } = definition;
   return {
@@ -26,6 +33,7 @@ export function toAgentSummary(
     // With a broken agent.json, the agent has fallback values, which must not be used for turns.
     status: metadataError ? ("error" as const) : isBusy ? ("busy" as const) : ("idle" as const),
     ...(metadataError && { metadataError }),
+    ...(missing && { missing }),
     ...(unknownKeys && { unknownKeys: [...unknownKeys] }),
     ...(ui !== undefined && { ui }),
     ...(avatar !== undefined && { avatar }),

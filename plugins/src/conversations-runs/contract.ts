@@ -28,6 +28,8 @@ const agentSummary = v.object({
   isCoreAgent: v.boolean(),
   status: v.optional(v.picklist(["online", "busy", "idle", "offline", "error", "recovery", "shutdown"])),
   metadataError: v.optional(v.picklist(["missing", "unreadable", "invalid_json", "invalid_shape"])),
+  /** What its turns need and the instance does not have: they fail until then. An extension. */
+  missing: v.optional(v.picklist(["engine", "provider", "model"])),
   /** Keys of its `agent.json` that have no effect. */
   unknownKeys: v.optional(v.array(text)),
   ui: v.optional(v.unknown()),

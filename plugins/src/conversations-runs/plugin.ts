@@ -30,6 +30,8 @@ export const conversationsRuns = definePlugin({
     audit: optional(ports.audit),
     identity: ports.identity,
     agents: ports.agents,
+    agentEngines: ports.agentEngines,
+    models: ports.models,
     clock: ports.clock,
     areas: ports.areas,
     schedules: optional(ports.schedules),

@@ -228,6 +228,27 @@ describe.skipIf(findChromium() === undefined)("lists of runs in the web console"
       .waitFor();
   });
 
+  it("say the code of the error below the status of a failed run", async () => {
+    const code = (await client.calls.searchRuns({ query: { q: "break", limit: "1" } })).runs[0]!.failure!.code;
+    const status = rowOf(`Break ${MANY}`).locator('[data-title="Status"]');
+    expect(await status.textContent()).toMatch(new RegExp(`Failed\\s+${code.replaceAll("_", " ")}$`));
+  });
+
+  it("an agent whose provider is not configured cannot run, and its list and page say what to do", async () => {
+    const { page } = opened;
+    await show("#/agents");
+    const row = page.getByRole("table", { name: "Agents" }).getByRole("row").filter({ hasText: "Broken" });
+    await row.getByText("Cannot run").waitFor();
+    await row.getByText("This instance does not have its provider: its turns fail until you fix this.").waitFor();
+    await page.getByText("2 agents, 1 of them not usable").waitFor();
+    await row.getByRole("link", { name: "Broken" }).click();
+    await page
+      .getByRole("alert")
+      .getByText("Choose another provider in its agent.json, or configure it in this instance.")
+      .waitFor();
+    expect(await findingsInEveryLook(page)).toEqual([]);
+  });
+
   it("show each filter as a chip that removes it, and say the next step if no run matches", async () => {
     const { page } = opened;
     await show("#/runs?q=break&agent_id=helper&from=2020-01-01T00:00Z&status=bogus");

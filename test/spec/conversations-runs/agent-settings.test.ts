@@ -37,6 +37,28 @@ describe("the settings of an agent.json", () => {
     expect(body.agents[0]).toMatchObject({ id: "typo", status: "idle", unknownKeys: ["temprature"] });
   });
 
+  it("that name an engine, a provider or a model that the instance does not have are told in the list of agents", async () => {
+    const main = chatHttp({ id: "main", type: "test", baseUrl: "http://127.0.0.1:9/v1", models: ["echo-large"] });
+    const agents = new Map<string, object>([
+      ["a", { name: "Engine", engine: "gone" }],
+      ["b", { name: "Provider", provider: "gone" }],
+      ["c", { name: "Model", model: "gone" }],
+      ["d", { name: "Unlisted model of its provider", provider: "main", model: "gone" }],
+      ["e", { name: "Listed", model: "echo-large" }],
+      ["f", { name: 1 }],
+    ]);
+    service = await startAgentService({ agents, adapters: [main] });
+    const missing = async () =>
+      (await service.call("owner", "GET", "/api/agents")).body.agents.map((agent: { missing?: string }) => agent.missing);
+    expect(await missing()).toEqual(["engine", "provider", "model", undefined, undefined, undefined]);
+    await service.close();
+
+    // A provider whose list cannot be read may have the model.
+    const silent = chatHttp({ id: "silent", type: "test", baseUrl: "http://127.0.0.1:9/v1", models: "discover" });
+    service = await startAgentService({ agents, adapters: [main, silent] });
+    expect((await missing())[2]).toBeUndefined();
+  });
+
   it("fail a turn whose answer does not fit outputSchema, also after its correction, with output_invalid", async () => {
     await using upstream = await startFakeUpstream();
     upstream.answerAll(events(answerEvents("chat-completions", { text: "It is warm" })));

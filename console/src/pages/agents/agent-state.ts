@@ -21,24 +21,32 @@ const STATES: Readonly<Record<NonNullable<Agent["status"]>, { readonly tone: Ton
   error: { tone: "bad", text: "Error" },
 };
 
-export function stateOf({ status }: Agent): { readonly tone: Tone; readonly text: string } {
+export function stateOf({ status, missing }: Agent): { readonly tone: Tone; readonly text: string } {
+  if (missing !== undefined) return { tone: "bad", text: "Cannot run" };
   return status === undefined ? { tone: "neutral", text: "Not told" } : STATES[status];
 }
 
-/** The problem with an agent's `agent.json`. The agent is not usable until it is fixed. */
-export function whatIsWrong({ metadataError }: Agent): string | undefined {
-  switch (metadataError) {
-    case undefined:
-      return undefined;
-    case "missing":
-      return "Its folder has no agent.json";
-    case "unreadable":
-      return "Its agent.json cannot be read";
-    case "invalid_json":
-      return "Its agent.json is not JSON";
-    case "invalid_shape":
-      return "Its agent.json has a missing or invalid field";
-  }
+const BROKEN: Readonly<Record<NonNullable<Agent["metadataError"]>, string>> = {
+  missing: "Its folder has no agent.json",
+  unreadable: "Its agent.json cannot be read",
+  invalid_json: "Its agent.json is not JSON",
+  invalid_shape: "Its agent.json has a missing or invalid field",
+};
+const MISSING: Readonly<Record<NonNullable<Agent["missing"]>, string>> = {
+  engine: "This instance does not have its engine",
+  provider: "This instance does not have its provider",
+  model: "No provider of this instance has its model",
+};
+
+/** Why the agent's turns fail, and what its owner can do. */
+export function whatIsWrong({
+  metadataError,
+  missing,
+}: Agent): { readonly text: string; readonly remedy: string | undefined } | undefined {
+  if (metadataError !== undefined) return { text: BROKEN[metadataError], remedy: undefined };
+  if (missing === undefined) return undefined;
+  const where = missing === "engine" ? "install it" : missing === "provider" ? "configure it" : "add it to a provider";
+  return { text: MISSING[missing], remedy: `Choose another ${missing} in its agent.json, or ${where} in this instance.` };
 }
 
 /** Keys of an agent's `agent.json` that have no effect, as text. */

@@ -11,6 +11,8 @@ export interface ConversationServices {
   readonly log: ports.EventLog;
   readonly audit?: ports.Audit | undefined;
   readonly agents: ports.Agents;
+  readonly agentEngines: readonly ports.AgentEngine[];
+  readonly models: readonly ports.ModelProvider[];
   readonly clock: ports.Clock;
   /** Present where agents work by themselves. */
   readonly schedules?: ports.Schedules | undefined;
