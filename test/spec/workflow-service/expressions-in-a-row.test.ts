@@ -15,6 +15,9 @@ const costly = (number: number) => `parameters.half.all(x, parameters.half.all(y
 const half = Array.from({ length: 90 }, (_, at) => at + 1);
 const numbers = (count: number) => Array.from({ length: count }, (_, at) => at);
 
+/** Answered calls that show that the event loop was free in between. While it is held, one or two are answered: before and after. */
+const SEVERAL = 4;
+
 /** How many calls are answered, one after another, while a run works. */
 async function answeredDuring(service: WorkflowService, workflowId: string) {
   const runId = await service.trigger(workflowId, { half });
@@ -52,7 +55,7 @@ describe("many expressions in a row, each of which may be evaluated on the event
       status: "completed",
       nodeResults: { a: { outputs: { all: numbers(300).map(() => true), word: "***", last: 2 } }, b: { outputs: "***" } },
     });
-    expect(answered).toBeGreaterThan(15);
+    expect(answered).toBeGreaterThan(SEVERAL);
   });
 
   it("let calls be answered between the items of a map", async () => {
@@ -75,7 +78,7 @@ describe("many expressions in a row, each of which may be evaluated on the event
     });
     const { run, answered } = await answeredDuring(service, "map");
     expect(run).toMatchObject({ status: "completed", nodeResults: { m: { outputs: numbers(300).map(() => true) } } });
-    expect(answered).toBeGreaterThan(15);
+    expect(answered).toBeGreaterThan(SEVERAL);
   });
 
   it("fail at the first one that fails", async () => {
