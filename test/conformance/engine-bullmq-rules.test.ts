@@ -346,6 +346,21 @@ describe.runIf(database && redis)("the rules of engine/bullmq", () => {
     );
   });
 
+  it("takes no job any more when it offers its works to others while it closes", async () => {
+    const work: Work = async ({ signal }) => {
+      told.push("began");
+      await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+      signal.throwIfAborted();
+    };
+    const { engine, close } = await open(work, { leaseMs: LONG_LEASE_MS });
+    await engine.start("resumed", "one", {});
+    await found(() => told.length);
+    await close();
+    await using client = await redisClient(place.redisUrl);
+    const queued = (list: string) => client.lrange(`${place.prefix}:engine:resumed:${list}`, 0, -1);
+    expect([(await queued("wait")).length, await queued("active")]).toEqual([1, []]);
+  });
+
   it("disturbs no other process while the commit of a frozen process keeps its lease", async () => {
     const { gate, work } = gated();
     const first = await open(work, { leaseMs: 1000 });
@@ -451,6 +466,9 @@ function createForgetfulDispatcher(times: number): Dispatcher {
       return () => {};
     },
     isIdle: () => false,
+    async stop() {
+      isClosed = true;
+    },
     async close() {
       isClosed = true;
     },

@@ -59,6 +59,8 @@ export function createBullmqDispatcher(redis: RedisServer): Dispatcher {
     await add(batch);
   };
 
+  const stop = async (): Promise<void> => void (await Promise.all([...loops.values()].map((loop) => loop.close())));
+
   return {
     offer(offers) {
       if (offers.length === 0) return Promise.resolve();
@@ -83,8 +85,9 @@ export function createBullmqDispatcher(redis: RedisServer): Dispatcher {
       return () => loop.wake();
     },
     isIdle: (kind) => loops.get(kind)?.isIdle ?? false,
+    stop,
     async close() {
-      await Promise.all([...loops.values()].map((loop) => loop.close()));
+      await stop();
       await Promise.all([...queues.values()].map((queue) => queue.close().catch(() => {})));
       fetching.disconnect();
     },

@@ -31,6 +31,7 @@ export class JobLoop {
   readonly #worker: Worker<JobData>;
   readonly #closing = new AbortController();
   readonly #running: Promise<void>;
+  #closed: Promise<void> | undefined;
   #isIdle = true;
   /** Counts what this process offered. */
   #offers = 0;
@@ -67,7 +68,12 @@ export class JobLoop {
     this.#wake();
   }
 
-  async close(): Promise<void> {
+  /** Fetches no more jobs. */
+  close(): Promise<void> {
+    return (this.#closed ??= this.#close());
+  }
+
+  async #close(): Promise<void> {
     this.#closing.abort();
     this.#wake();
     await this.#worker.close(true).catch(() => {});

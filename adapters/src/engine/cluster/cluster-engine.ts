@@ -251,6 +251,8 @@ export class ClusterEngine implements ports.Engine {
   async close(): Promise<void> {
     const { journal, dispatcher } = this.#given;
     this.#isDraining = true;
+    // A fetch that still waits here would take an offer that follows, and it would wait until the queue notices that nobody has it.
+    await dispatcher.stop();
     this.#closeDesks();
     await this.#stopAndSettle();
     await this.#rota.stop(this.#stopped!);

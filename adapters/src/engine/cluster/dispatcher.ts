@@ -13,7 +13,9 @@ export interface Dispatcher {
   consume(kind: string, consumer: OfferConsumer): () => void;
   /** Whether no offer of a consumed kind waits, as far as this process knows. True if the queue is unavailable. */
   isIdle(kind: string): boolean;
-  /** Take no more offers. */
+  /** Take no more offers. Others take those that are added after this has resolved. */
+  stop(): Promise<void>;
+  /** Stops, and adds no more offers. */
   close(): Promise<void>;
 }
 
