@@ -1,6 +1,6 @@
 import { agentsOf } from "../platform/agents-of.ts";
 import { createPrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
-import { type Adapter, definePreset } from "@portico/core";
+import { definePreset } from "@portico/core";
 import { userFiles } from "@portico/plugins/attachments-media/user-files";
 import { agentTurns } from "@portico/plugins/conversations-runs/agent-turns";
 import { hasAgents } from "./has-agents.ts";
@@ -10,7 +10,6 @@ import { serviceAdapters } from "../platform/service-adapters.ts";
 import { workflowService } from "../platform/workflow-service.ts";
 import { keepingMs } from "../settings/keeping.ts";
 import { toolPolicyOf } from "../settings/tool-policy.ts";
-import type { PlatformSettings } from "../settings/platform.ts";
 
 export type { PlatformOptions } from "../platform/platform-options.ts";
 export { chooseProviders } from "../platform/provider-choice.ts";
@@ -31,13 +30,14 @@ export const workflow = definePreset((options: PlatformOptions) => {
   };
   return {
     name: "workflow",
-    adapters: [...serviceAdapters(options, { prometheus }), ...workflows.adapters, ...(agents ? agentsAlone(settings) : [])],
+    adapters: [
+      ...serviceAdapters(options, { prometheus }),
+      ...workflows.adapters,
+      // Users upload files in other processes of the instance. Nodes and agents read them.
+      userFiles(),
+      ...(agents ? agentsOf(settings.agent) : []),
+    ],
     plugins: [...(agents ? [agentTurns(turns)] : []), ...workflows.plugins, ...probesService(options, prometheus)],
     surfaces: workflows.surfaces,
   };
 });
-
-/** Agents without client connections. They read files of users. The area that uploads these files is missing here, so only its adapter is used. */
-function agentsAlone(settings: PlatformSettings): readonly Adapter[] {
-  return [...agentsOf(settings.agent), userFiles()];
-}

@@ -164,6 +164,30 @@ describe("the agent service beside it", () => {
     }
   });
 
+  it("without agents reads attachments that users uploaded on the same instance (4.5)", async () => {
+    folder.deploy("take.json", {
+      nodes: { take: { type: "attachment", with: { attachment: "${{ parameters.attachment }}" } } },
+    });
+    let attachment: string;
+    let executionGrantId: string;
+    {
+      await using local = await folder.start("local");
+      const token = local.token("agentServiceToken");
+      const body = new FormData();
+      body.append("file", new Blob(["A note"], { type: "text/plain" }), "note.txt");
+      const headers = { "x-agent-service-token": token };
+      const uploaded = await fetch(`${local.url("agent")}/api/attachments`, { method: "POST", headers, body });
+      attachment = ((await uploaded.json()) as { fileReference: string }).fileReference;
+      const granted = await call(local, "/api/execution-grants", token, { workflowId: "take" });
+      executionGrantId = granted.body.executionGrantId;
+    }
+    await using service = await folder.start("workflow");
+    const run = { executionGrantId, idempotencyKey: "1", workflowId: "take", parameters: { attachment } };
+    const { runId } = (await service.call("POST", "/api/workflow/run", run)).body;
+    const { files } = await service.until("take", runId, "completed");
+    expect(files).toMatchObject([{ name: "note.txt", size: 6 }]);
+  });
+
   it("issues execution grants only to the owner (open points 8)", async () => {
     const tokens = [
       { token: "owner-token", userId: "olivia", role: "owner" },

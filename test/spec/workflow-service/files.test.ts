@@ -647,6 +647,14 @@ describe("`attachment` nodes (4.5)", () => {
     },
   });
 
+  it("fail for a reason of their own in a service that reads no attachments", async () => {
+    await using service = await start({ w: definition() }, {});
+    const executionGrantId = await service.grant({ workflowId: "w", userId: "owner" });
+    const body = { executionGrantId, idempotencyKey: "k", workflowId: "w", parameters: { attachment: "any" } };
+    const { error } = await service.ended("w", (await service.call("POST", "/api/workflow/run", body)).body.runId);
+    expect(error).toMatchObject({ code: "attachments_unavailable", message: "This service reads no attachments" });
+  });
+
   it("give a run an attachment only if its grant names the user who uploaded it", async () => {
     const folder = temporaryFolder();
     onTestFinished(folder.remove);

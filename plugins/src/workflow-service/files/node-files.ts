@@ -121,6 +121,7 @@ export function filesOfRun({ files, limits, ids, userFiles, runId, grantUserId, 
         async copyAttachment(fileReference) {
           if (grantUserId === undefined)
             throw failed("attachment_user_required", "Only a run whose grant names a user has attachments");
+          if (userFiles.length === 0) throw failed("attachments_unavailable", "This service reads no attachments");
           try {
             for (const source of userFiles) {
               const found = await source.attachment(grantUserId, fileReference);
