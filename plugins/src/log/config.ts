@@ -19,6 +19,11 @@ export const logConfig = v.strictObject({
     (value) => typeof (value as LineSource | undefined)?.after === "function",
     "the newest lines of a log",
   ),
+  /** Areas of the service that readers are told of, with those of the kept lines. Default: none. */
+  areas: v.optional(
+    v.custom<() => readonly string[]>((value) => typeof value === "function", "a function that returns names"),
+    () => () => [],
+  ),
   /** Names the answering process, which is one of several in a cluster. */
   process: v.strictObject({ host: v.string(), pid: v.number() }),
 });

@@ -5,15 +5,18 @@ import { EARLIER_LINES, MOST_EARLIER_LINES } from "./limits.ts";
 
 /** Levels of lines, the least urgent first. */
 export const LEVELS = ["debug", "info", "warn", "error"] as const;
-/** What a line is about: the end of a request, or anything else. */
-export const KINDS = ["request", "message"] as const;
+/** What a line is about: the end of a request, or anything else. `work`: of anything else, a turn or a workflow run. */
+export const KINDS = ["request", "message", "work"] as const;
+/** Whose lines are sent: those of the answering process, or of all processes of the instance. */
+export const PROCESSES = ["own", "all"] as const;
 
 const count = v.number();
 const word = v.pipe(v.string(), v.minLength(1), v.maxLength(200));
 
-const line = v.looseObject({ level: v.picklist(LEVELS), time: v.string(), msg: v.string() });
+/** With `processes=all`, a line names its process: `HOST/PID`. */
+const line = v.looseObject({ level: v.picklist(LEVELS), time: v.string(), msg: v.string(), process: v.optional(v.string()) });
 
-/** The log of the answering process, on the agent service: an extension of the specification. */
+/** The log of the answering process, or of all processes, on the agent service: an extension of the specification. */
 export const logContract = defineContract(
   {
     surface: "agent",
@@ -25,11 +28,14 @@ export const logContract = defineContract(
     follow: {
       method: "GET",
       path: "/api/log",
-      summary: "Follow the log lines of this process, from its newest lines or after the `Last-Event-ID` (an extension)",
+      summary:
+        "Follow the log lines of this process or of all processes, from its newest lines or after the `Last-Event-ID` (an extension)",
       query: v.strictObject({
         /** The lowest level. */
         level: v.optional(v.picklist(LEVELS)),
         kind: v.optional(v.picklist(KINDS)),
+        /** Of other processes, only new lines are sent. */
+        processes: v.optional(v.picklist(PROCESSES), "own"),
         /** The whole `area` of a line. */
         area: v.optional(word),
         /** A part of the message or of the value of a field, in letters of any case. */
@@ -47,10 +53,12 @@ export const logContract = defineContract(
           process: v.object({ id: v.string(), host: v.string(), pid: count }),
           /** Whether the lines continue after the `Last-Event-ID`. False if another process sent that id. */
           isResumed: v.boolean(),
+          /** The areas of the service, and those of the kept lines of this process, for filters. */
+          areas: v.array(v.string()),
         }),
         "log:line": line,
         /** The number of lines that were dropped before they could be sent, whatever the filters are. */
-        "log:missed": v.object({ lines: count }),
+        "log:missed": v.object({ lines: count, process: v.optional(v.string()) }),
       }),
       errors: {
         unauthorized: logErrors.unauthorized,

@@ -20,6 +20,9 @@ export interface WantedLines {
 /** The fields that name a request, a run, a turn or a trace. */
 const ID_FIELDS = ["request", "callerRequestId", "traceId", "run", "runId", "turn"];
 
+/** The fields that name a run of an agent, a workflow run or a turn. */
+const WORK_FIELDS = ["run", "runId", "turn"];
+
 /** Returns a function that parses the text of a line. It returns undefined for a line that the reader does not want. */
 export function createLineFilter({ level, kind, area, text, id }: WantedLines): (line: string) => LogLine | undefined {
   const quieter = LEVELS.slice(0, level ? LEVELS.indexOf(level) : 0);
@@ -27,7 +30,7 @@ export function createLineFilter({ level, kind, area, text, id }: WantedLines): 
   return (written) => {
     const line = JSON.parse(written) as LogLine;
     if (quieter.includes(line.level)) return undefined;
-    if (kind !== undefined && kind !== kindOf(line)) return undefined;
+    if (kind !== undefined && !isOfKind(line, kind)) return undefined;
     if (area !== undefined && line["area"] !== area) return undefined;
     if (id !== undefined && !ID_FIELDS.some((field) => line[field] === id)) return undefined;
     if (words !== undefined && !textOf(line).includes(words)) return undefined;
@@ -35,8 +38,10 @@ export function createLineFilter({ level, kind, area, text, id }: WantedLines): 
   };
 }
 
-function kindOf(line: LogLine): (typeof KINDS)[number] {
-  return line.msg === "request" && "route" in line ? "request" : "message";
+function isOfKind(line: LogLine, kind: (typeof KINDS)[number]): boolean {
+  const isRequest = line.msg === "request" && "route" in line;
+  if (kind === "request") return isRequest;
+  return !isRequest && (kind === "message" || WORK_FIELDS.some((field) => field in line));
 }
 
 function textOf({ level: _level, time: _time, ...fields }: LogLine): string {

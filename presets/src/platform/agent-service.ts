@@ -35,13 +35,15 @@ interface AgentServiceParts {
   readonly documents?: readonly Adapter[];
   /** The addresses that pages and the console show. Default: those of this process. */
   readonly addresses?: Listeners | undefined;
+  /** The areas that the log's page offers as filters: names of plugins. Default: those of the kept lines. */
+  readonly areas?: () => readonly string[];
 }
 
 /** The parts of the agent service, in addition to `serviceAdapters`: everything of surface `agent`. */
 export function agentService(
   options: PlatformOptions,
   { prometheus, recentLines }: Required<Pick<Observed, "prometheus" | "recentLines">>,
-  { hasConsole, documents, addresses }: AgentServiceParts,
+  { hasConsole, documents, addresses, areas }: AgentServiceParts,
 ): Required<Pick<Preset, "adapters" | "plugins" | "surfaces">> {
   const { settings, providers } = options;
   const urls = addresses ?? options.listeners ?? (() => ({}));
@@ -76,7 +78,7 @@ export function agentService(
       auditPage({}),
       usagePage({}),
       measurements({ counted: prometheus }),
-      logPage({ lines: recentLines, process: { host: hostname(), pid: process.pid } }),
+      logPage({ lines: recentLines, areas, process: { host: hostname(), pid: process.pid } }),
       agentSchedules({}),
       agentDocuments({}),
       limitsPage({ limits: () => limitsOf(settings, options.listing) }),

@@ -1,7 +1,7 @@
 import { createEndedRequests } from "@portico/adapters/telemetry/ended-requests";
 import { createPrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
 import { createRecentLines } from "@portico/adapters/telemetry/recent-lines";
-import type { Adapter, Preset } from "@portico/core";
+import type { Adapter, Plugin, Preset } from "@portico/core";
 import { executionGrants } from "@portico/plugins/workflow-service/execution-grants";
 import { serviceTokens } from "@portico/plugins/workflow-service/service-tokens";
 import type { PlatformSettings } from "../settings/platform.ts";
@@ -40,22 +40,24 @@ export function platform(options: PlatformOptions, stores: PlatformStores): Omit
       hasConsole,
       documents: stores.agents,
       addresses: stores.addresses,
+      areas: () => plugins.map(({ name }) => name),
     },
   );
+  const plugins: readonly Plugin[] = [
+    proxyService(options),
+    ...workflows.plugins,
+    ...agents.plugins,
+    executionGrants({}),
+    serviceTokens({}),
+    ...probesService(options, prometheus),
+  ];
   return {
     adapters: [
       ...serviceAdapters(options, { prometheus, endedRequests, recentLines }, stores.store),
       ...workflows.adapters,
       ...agents.adapters,
     ],
-    plugins: [
-      proxyService(options),
-      ...workflows.plugins,
-      ...agents.plugins,
-      executionGrants({}),
-      serviceTokens({}),
-      ...probesService(options, prometheus),
-    ],
+    plugins,
     surfaces: {
       ...workflows.surfaces,
       ...agents.surfaces,

@@ -305,7 +305,7 @@ it("a started service sends its own log, also the lines of its start, as the com
   try {
     await expect.poll(() => printed).toContain('"msg":"Started"');
     expect(printed).toMatch(
-      /^event: log:opened\ndata: \{"process":\{"id":"[^"]+","host":"[^"]+","pid":\d+\},"isResumed":false\}$/m,
+      /^event: log:opened\ndata: \{"process":\{"id":"[^"]+","host":"[^"]+","pid":\d+\},"isResumed":false,"areas":\[[^\]]*"model-proxy"[^\]]*\]\}$/m,
     );
   } finally {
     shell.kill();
