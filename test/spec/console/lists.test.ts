@@ -374,6 +374,34 @@ describe.skipIf(findChromium() === undefined)("lists of runs in the web console"
     await page.getByRole("heading", { level: 1 }).filter({ hasText: "asking" }).waitFor();
   });
 
+  it("have values that end at one place in the cards of a phone", async () => {
+    const { page } = opened;
+    const failed = await started("order", {
+      order: "A-3",
+      reason: "The lemon is sour, and so is the lime, of which there are several in the basket",
+    });
+    await show("#/runs?of=workflows&columns=workflow,status,user,parameters,outputs,nodes,duration,started,error");
+    await page.setViewportSize(PHONE);
+    await rowOf(failed).getByText("order=A-3").waitFor();
+    const ends = await rowOf(failed)
+      .getByRole("cell")
+      .evaluateAll((cells) =>
+        cells.flatMap((cell) => {
+          const rights: number[] = [];
+          const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+          const written = document.createRange();
+          while (texts.nextNode()) {
+            written.selectNodeContents(texts.currentNode);
+            rights.push(...[...written.getClientRects()].map(({ right }) => Math.round(right)));
+          }
+          return rights.length === 0 ? [] : [Math.max(...rights)];
+        }),
+      );
+    expect(ends.length).toBeGreaterThan(5);
+    // The badge of the status has a padding.
+    expect(Math.max(...ends) - Math.min(...ends)).toBeLessThanOrEqual(10);
+  });
+
   it("page through the runs of one workflow, and offer its first start", async () => {
     await show("#/workflows/quiet");
     await button("Start the workflow").click();
