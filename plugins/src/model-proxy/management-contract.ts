@@ -28,6 +28,8 @@ const provider = v.object({
   protocol: v.picklist(["messages", "chat-completions"]),
   /** Absent if the upstream cannot list them now. */
   models: v.optional(v.array(v.string())),
+  /** It accepts `reasoning_content` of earlier answers. Present only for providers of Chat Completions that do. */
+  takesReasoning: v.optional(v.literal(true)),
   /** Where it is set: in the configuration, `found` on the machine, or the offline `demo`. Absent if the host does not say it. */
   source: v.optional(v.picklist(["file", "environment", "flag", "options", "found", "demo"])),
   /** The key of the configuration, and the environment variable, that set it. */

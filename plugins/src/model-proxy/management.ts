@@ -103,10 +103,11 @@ export const safeTokenManagement = definePlugin({
 
 /** A provider that cannot list its models is still listed. */
 async function described(provider: ports.ModelProvider, signal: AbortSignal) {
-  const { id, type, protocol } = provider;
+  const { id, type, protocol, dialect = ports.PUBLISHED_CHAT_DIALECT } = provider;
   const models = await provider.listModels(signal).catch(() => undefined);
   signal.throwIfAborted();
-  return { id, type, protocol, ...(models && { models: [...models] }) };
+  const takesReasoning = protocol === "chat-completions" && dialect.reasoningContent;
+  return { id, type, protocol, ...(models && { models: [...models] }), ...(takesReasoning && { takesReasoning: true as const }) };
 }
 
 function shownPrice({ model, input, output, cachedInput, cacheWrite }: ModelPrice) {

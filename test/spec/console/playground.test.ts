@@ -32,6 +32,7 @@ describe.skipIf(findChromium() === undefined)("the playground of the web console
         providers: [
           { ...provider, id: "main", protocol: "messages" },
           { ...provider, id: "second", protocol: "chat-completions" },
+          { ...provider, id: "strict", protocol: "chat-completions", dialect: { reasoningContent: false } },
           // Nothing listens at port 1: its upstream cannot be asked for models.
           { ...provider, id: "away", protocol: "messages", baseUrl: "http://127.0.0.1:1/v1", models: "discover" },
         ],
@@ -209,6 +210,69 @@ describe.skipIf(findChromium() === undefined)("the playground of the web console
         { type: "text", text: "the answer" },
       ],
     });
+  });
+
+  it("sends thoughts without a signature back to a provider of Chat Completions that accepts them, and to no other", async () => {
+    const { page } = opened;
+    const thinking = () =>
+      json(200, { choices: [{ message: { role: "assistant", content: "the answer", reasoning_content: "a plain thought" } }] });
+    for (const [id, reasoning] of [
+      ["second", "a plain thought"],
+      ["strict", undefined],
+    ] as const) {
+      await provider().selectOption(id);
+      await page.getByLabel("Protocol").selectOption("chat-completions");
+      if (id === "second") await page.getByRole("switch", { name: "Stream the answer" }).click();
+      else await button("Clear").click();
+      upstream.answerNext(thinking());
+      await send("think", 1);
+      await send("again", 3);
+      expect((await lastBody()).messages[1]).toEqual({
+        ...{ role: "assistant", content: "the answer" },
+        ...(reasoning !== undefined && { reasoning_content: reasoning }),
+      });
+    }
+  });
+
+  it.each([
+    ["main", "messages"],
+    ["second", "chat-completions"],
+  ])("tells the provider %s that a tool failed", async (id, protocol) => {
+    const { page } = opened;
+    await provider().selectOption(id);
+    await page.getByLabel("Protocol").selectOption(protocol);
+    await button("Insert an example").click();
+    await page.getByRole("textbox", { name: "Tools" }).waitFor();
+    await send('call get_weather{"city":"Ulm"}', 1);
+    await page.getByLabel("Result of get_weather").fill("no such city");
+    await page.getByRole("checkbox", { name: "get_weather failed" }).check();
+    await button("Send").click();
+    await message(3).waitFor();
+    const last = (await lastBody()).messages.at(-1);
+    if (protocol === "messages") expect(last.content[0]).toMatchObject({ content: "no such city", is_error: true });
+    else expect(last).toMatchObject({ role: "tool", content: "[tool error] no such city" });
+  });
+
+  it("adds further fields to the request, and says what is wrong with them", async () => {
+    const { page } = opened;
+    const fields = page.getByLabel("Further fields (optional)");
+    await message(1).fill("hello");
+    for (const [text, problem] of [
+      ["{", "Invalid JSON"],
+      ["[1]", "Write a JSON object"],
+      ['{ "model": "other", "stream": false }', "Set on this page: model, stream"],
+    ] as const) {
+      await fields.fill(text);
+      await page.getByRole("alert").getByText(problem).waitFor();
+      expect(await button("Send").isDisabled()).toBe(true);
+    }
+    await fields.fill('{ "top_p": 0.5, "thinking": { "type": "enabled", "budget_tokens": 1024 }, "max_tokens": 4096 }');
+    await send("hello", 1);
+    expect(await lastBody()).toMatchObject({
+      ...{ model: "echo-large", top_p: 0.5, max_tokens: 4096 },
+      thinking: { type: "enabled", budget_tokens: 1024 },
+    });
+    expect(await code("curl").textContent()).toContain('"top_p": 0.5');
   });
 
   it("shows tokens, the cost as usage counts it, the stop reason and times", async () => {

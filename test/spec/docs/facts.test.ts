@@ -8,7 +8,7 @@ import { MODEL_BYTES, NESTING_LEVELS } from "../../../plugins/src/model-proxy/bo
 import { STREAM_EVENT_CHARACTERS } from "../../../plugins/src/model-proxy/convert/answer/stream-reader.ts";
 import { ERROR_MESSAGE_CHARACTERS } from "../../../plugins/src/model-proxy/convert/upstream-sentence.ts";
 import { DEFAULT_MAX_TOKENS, DEFAULT_MAX_TOKENS_THINKING } from "../../../plugins/src/model-proxy/convert/request/token-limit.ts";
-import { TOOL_ERROR_MARK } from "../../../plugins/src/model-proxy/convert/turns/tool-results.ts";
+import { TOOL_ERROR_MARK } from "../../../plugins/src/model-proxy/convert/turns/tool-error-mark.ts";
 import { EMPTY_PLACEHOLDER, START_PLACEHOLDER } from "../../../plugins/src/model-proxy/convert/turns/turns-to-messages.ts";
 import * as limits from "../../../plugins/src/model-proxy/limits.ts";
 import { workflowServiceContract } from "../../../plugins/src/workflow-service/contract.ts";

@@ -1,3 +1,4 @@
+import { chatHttp } from "@portico/adapters/models/chat-http";
 import { demo } from "@portico/adapters/models/demo";
 import { messagesHttp } from "@portico/adapters/models/messages-http";
 import { systemClock } from "@portico/adapters/clock/system";
@@ -32,6 +33,14 @@ const app = await createApp({
       credential: new Secret(KEY),
       models: ["m-1", "m-2"],
     }),
+    chatHttp({ id: "chat", type: "vendor", baseUrl: "http://127.0.0.1:1/v1", models: ["m-3"] }),
+    chatHttp({
+      id: "strict",
+      type: "vendor",
+      baseUrl: "http://127.0.0.1:1/v1",
+      models: ["m-3"],
+      dialect: { reasoningContent: false },
+    }),
     memoryRecords(),
     memorySecrets(),
     systemClock(),
@@ -61,6 +70,8 @@ it("GET /api/providers lists every enabled provider; one that cannot tell its mo
       { id: "offline", type: "demo", protocol: "messages", models: ["demo"] },
       { id: "away", type: "vendor", protocol: "messages" },
       { id: "main", type: "vendor", protocol: "messages", models: ["m-1", "m-2"] },
+      { id: "chat", type: "vendor", protocol: "chat-completions", models: ["m-3"], takesReasoning: true },
+      { id: "strict", type: "vendor", protocol: "chat-completions", models: ["m-3"] },
     ],
   });
   expect(JSON.stringify(answer)).not.toContain(KEY);

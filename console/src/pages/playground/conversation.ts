@@ -20,7 +20,7 @@ export interface TextPart {
 export interface ThinkingPart {
   readonly type: "thinking";
   text: string;
-  /** The provider checks it when the thought is sent back. A thought without it is not sent back. */
+  /** The provider checks it when the thought is sent back. A thought without it is sent back only if the provider accepts that. */
   signature?: string;
   /** A thought that the provider encrypted. */
   readonly data?: string;
@@ -34,6 +34,8 @@ export interface ToolPart {
   arguments: string;
   /** What the user typed. */
   result: string;
+  /** The tool failed, and the result says why. */
+  isError?: boolean;
 }
 
 export type AnswerPart = TextPart | ThinkingPart | ToolPart;

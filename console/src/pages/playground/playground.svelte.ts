@@ -27,6 +27,8 @@ export class Playground {
   isStream = $state(true);
   /** JSON, in the shape of the protocol. */
   tools = $state("");
+  /** A JSON object with further fields of the request. */
+  more = $state("");
   turns = $state<Turn[]>([]);
   /** The answer that arrives. */
   running = $state.raw<AssistantTurn>();
@@ -45,7 +47,7 @@ export class Playground {
 
   /** Whether the user wrote something that leaving the console would lose. */
   get isWritten(): boolean {
-    return this.system !== "" || this.tools !== "" || this.turns.length > 1 || this.turns.some(isWritten);
+    return this.system !== "" || this.tools !== "" || this.more !== "" || this.turns.length > 1 || this.turns.some(isWritten);
   }
 
   addUser(): void {

@@ -1,3 +1,4 @@
+import { TOOL_ERROR_MARK } from "@portico/plugins/model-proxy/client";
 import {
   type AnswerPart,
   type AssistantTurn,
@@ -19,6 +20,10 @@ export interface ModelRequest {
   /** In the shape of the protocol. */
   readonly tools: readonly unknown[];
   readonly turns: readonly Turn[];
+  /** Further fields of the body. */
+  readonly more: Readonly<Record<string, unknown>>;
+  /** Whether the provider accepts thoughts without a signature. */
+  readonly takesReasoning: boolean;
 }
 
 /** The body of a model call. The names of its fields are those of the protocol. */
@@ -26,7 +31,7 @@ export type RequestBody = { readonly model: string; readonly messages: unknown[]
 
 /** The body of the call, in its protocol. Turns without content are left out. */
 export function requestBody(request: ModelRequest): RequestBody {
-  const { protocol, model, system, temperature, maxTokens, isStream, tools, turns } = request;
+  const { protocol, model, system, temperature, maxTokens, isStream, tools, turns, more, takesReasoning } = request;
   const told = turns.filter((turn) => !isEmpty(turn));
   const isMessages = protocol === "messages";
   const instructions = system.trim() !== "";
@@ -37,9 +42,13 @@ export function requestBody(request: ModelRequest): RequestBody {
     ...(isStream && { stream: true, ...(!isMessages && { stream_options: { include_usage: true } }) }),
     ...(isMessages && instructions && { system }),
     ...(tools.length > 0 && { tools }),
+    ...more,
     messages: isMessages
       ? messagesOf(told)
-      : [...(instructions ? [{ role: "system", content: system }] : []), ...told.flatMap(chatMessagesOf)],
+      : [
+          ...(instructions ? [{ role: "system", content: system }] : []),
+          ...told.flatMap((turn) => chatMessagesOf(turn, takesReasoning)),
+        ],
   };
 }
 
@@ -93,15 +102,16 @@ function assistantBlock(part: AnswerPart): Block[] {
   }
 }
 
-function resultBlock({ id, result }: ToolPart): Block {
-  return { type: "tool_result", tool_use_id: id, content: result };
+function resultBlock({ id, result, isError = false }: ToolPart): Block {
+  return { type: "tool_result", tool_use_id: id, content: result, ...(isError && { is_error: true }) };
 }
 
-function chatMessagesOf(turn: Turn): unknown[] {
+function chatMessagesOf(turn: Turn, takesReasoning: boolean): unknown[] {
   if (turn.role === "user") return [{ role: "user", content: turn.images.length === 0 ? turn.text : chatParts(turn) }];
   const text = turn.parts.map((part) => (part.type === "text" ? part.text : "")).join("");
   const tools = toolsOf(turn);
   const details = turn.parts.flatMap(reasoningDetail);
+  const reasoning = takesReasoning ? unsignedThought(turn) : "";
   const calls = tools.map(({ id, name, arguments: written }) => ({
     ...{ id, type: "function" },
     function: { name, arguments: written === "" ? "{}" : written },
@@ -110,10 +120,16 @@ function chatMessagesOf(turn: Turn): unknown[] {
     {
       role: "assistant",
       content: text === "" ? null : text,
+      ...(reasoning !== "" && { reasoning_content: reasoning }),
       ...(details.length > 0 && { reasoning_details: details }),
       ...(calls.length > 0 && { tool_calls: calls }),
     },
-    ...tools.map(({ id, result }) => ({ role: "tool", tool_call_id: id, content: result })),
+    ...tools.map(({ id, result, isError }) => ({
+      role: "tool",
+      tool_call_id: id,
+      // The protocol has no field for it. The proxy marks errors in the same way.
+      content: isError ? `${TOOL_ERROR_MARK} ${result}` : result,
+    })),
   ];
 }
 
@@ -129,6 +145,12 @@ function reasoningDetail(part: AnswerPart): unknown[] {
   if (part.type !== "thinking") return [];
   if (part.data !== undefined) return [{ type: "reasoning.encrypted", data: part.data }];
   return part.signature === undefined ? [] : [{ type: "reasoning.text", text: part.text, signature: part.signature }];
+}
+
+function unsignedThought({ parts }: AssistantTurn): string {
+  return parts
+    .map((part) => (part.type === "thinking" && part.data === undefined && part.signature === undefined ? part.text : ""))
+    .join("");
 }
 
 function toolsOf(turn: AssistantTurn): ToolPart[] {

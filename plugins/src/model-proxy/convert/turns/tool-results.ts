@@ -16,9 +16,7 @@ import { toolIdForChat } from "../tool-ids.ts";
 import { documentToChat, searchResultToChat } from "./document-parts.ts";
 import { imageToChat, imageToMessages } from "./image-parts.ts";
 import { BLOCK_SEPARATOR, isBlank, readText } from "./text-parts.ts";
-
-/** Chat Completions has no flag for a failed tool, so this text at the head of the result tells the model. */
-export const TOOL_ERROR_MARK = "[tool error]";
+import { TOOL_ERROR_MARK } from "./tool-error-mark.ts";
 
 const TOOL_RESULT_FIELDS = new Set(["type", "tool_use_id", "content", "is_error"]);
 
