@@ -141,13 +141,14 @@ outputs: { create: "\${{ nodes.create.error }}", each: "\${{ nodes.each.error }}
     );
     const taken = { code: "http_status", message: "Taken", status: 409, body: { field: "mail", why: ["taken"] } };
     const refused = { code: "http_status", message: "The case lets this node fail", status: 503 };
+    const cut = { body: "x".repeat(16 * 1024 - '""'.length), bodyTruncated: true };
     const errors = {
       nodes: {
         create: { error: taken },
         "each.send": { output: null },
         "each[1].send": { error: { code: "http_status", status: 503, body: "x".repeat(17_000) } },
       },
-      expect: { status: "completed", outputs: { create: taken, each: { ...refused, nodeId: "each[1].send" } } },
+      expect: { status: "completed", outputs: { create: taken, each: { ...refused, ...cut, nodeId: "each[1].send" } } },
     };
     write({ cases: [{ name: "errors", ...errors }] });
     expect(await test("cases.json")).toMatchObject({ stdout: expect.stringContaining("1 passed"), stderr: "", code: 0 });

@@ -251,7 +251,7 @@ export class ClusterEngine implements ports.Engine {
   async close(): Promise<void> {
     const { journal, dispatcher } = this.#given;
     this.#isDraining = true;
-    // A fetch that still waits here would take an offer that follows, and it would wait until the queue notices that nobody has it.
+    // A fetch that still waits here would take an offer that follows, and the work would wait until the queue gives the offer to another process.
     await dispatcher.stop();
     this.#closeDesks();
     await this.#stopAndSettle();
