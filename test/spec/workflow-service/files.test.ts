@@ -14,6 +14,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import * as v from "valibot";
 import { TOKENS } from "../../harness/agent-app.ts";
+import { createGate } from "../../harness/gate.ts";
 import { temporaryFolder } from "../../harness/portico-process.ts";
 import {
   SERVICE_TOKEN,
@@ -357,6 +358,55 @@ describe("files of a run", () => {
     expect(detail.nodeResults.cut.error.code).toBe("http_unreachable");
     expect(detail.files).toHaveLength(1);
     expect(await blobsOf(service)).toEqual([detail.nodeResults.get.outputs.file.file]);
+  });
+
+  it("of a failed attempt is removed also if it is stored while the attempt ends, and its place is free again", async () => {
+    const [stored, ended] = [createGate(), createGate()];
+    const failsEarly = defineWorkflowNode({
+      name: "workflow-nodes/fails-early",
+      needs: {},
+      rules: () => ({ type: "fails-early", input: v.strictObject({}), repeatable: true }),
+      open: () => ({
+        async run({ files }: ports.NodeWork<object>) {
+          void files!.save(Readable.from([small]), { name: "late.txt" }).catch(() => {});
+          await stored.opened;
+          throw new ports.NodeFailed("early", "It does not wait for its file", { retryable: false });
+        },
+      }),
+    });
+    await using service = await start(
+      {
+        w: {
+          early: { type: "fails-early", onError: "continue" },
+          ok: { type: "human_gate", needs: ["early"], with: { title: "Go on?" } },
+          get: { ...saved(), needs: ["ok"] },
+        },
+      },
+      { adapters: [failsEarly()], runtime: { files: { maxRunBytes: small.length } } },
+    );
+    const runFiles = service.app.port(workflowRuntime).files!;
+    const { save } = runFiles;
+    runFiles.save = async (...given) => {
+      const file = await save(...given);
+      stored.open();
+      await ended.opened;
+      return file;
+    };
+    const runId = await service.trigger("w");
+    expect((await service.until("w", runId, ({ status }) => status === "waiting_human")).files).toHaveLength(1);
+    ended.open();
+    await service.until("w", runId, ({ files }) => files === undefined);
+    expect(await blobsOf(service)).toEqual([]);
+    const executionGrantId = await service.grant({ workflowId: "w" });
+    await service.call(
+      "POST",
+      `/api/workflow/w/runs/${runId}/gate`,
+      { decision: "approve" },
+      {
+        headers: { "x-execution-grant": executionGrantId },
+      },
+    );
+    expect(await service.ended("w", runId)).toMatchObject({ status: "completed", files: [{ name: "note.txt" }] });
   });
 
   it("of an attempt that a crash interrupted is removed when the attempt is repeated", async () => {

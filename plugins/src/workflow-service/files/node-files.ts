@@ -98,10 +98,15 @@ export function filesOfRun({ files, limits, ids, userFiles, runId, grantUserId, 
             ...{ savedBy, signal, held: [held] },
             maxBytes: place.maxBytes,
             // The node may have ignored its signal.
-            refuse: (size) => (isDiscarded ? failed("files_unavailable", "The attempt has ended") : fill(size)),
+            refuse: (size) => (isDiscarded ? attemptEnded() : fill(size)),
           });
-          saved.push(file);
-          return file;
+          // The attempt may have ended while the file was stored.
+          if (!isDiscarded) {
+            saved.push(file);
+            return file;
+          }
+          await files.unlink(runId, [file.file]);
+          throw attemptEnded();
         } catch (error) {
           place?.giveBack();
           // Only the storage of blobs ends a source, and only if it was asked to store it.
@@ -141,6 +146,8 @@ export function filesOfRun({ files, limits, ids, userFiles, runId, grantUserId, 
     },
   };
 }
+
+const attemptEnded = (): ports.NodeFailed => failed("files_unavailable", "The attempt has ended");
 
 /** Closes what a source reads from. */
 function endSource(source: ports.BlobSource): void {
