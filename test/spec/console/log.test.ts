@@ -95,6 +95,57 @@ describe.skipIf(findChromium() === undefined)("the log of the web console", () =
     expect(await page.getByLabel("Text").inputValue()).toBe("SERVING a provider");
     await show("#/log?area=nowhere");
     await page.getByText("No matching lines yet").waitFor();
+    expect(await page.getByLabel("Area").inputValue()).toBe("nowhere");
+  });
+
+  it("offers the areas of the service, also of those without a line", async () => {
+    const { page } = opened;
+    await show("#/log?kind=message");
+    const area = page.getByLabel("Area");
+    await expect
+      .poll(() => area.locator("option").allTextContents())
+      .toEqual(expect.arrayContaining(["All areas", "agent-webhook", "conversations-runs", "model-proxy", "workflow-service"]));
+    await area.selectOption("conversations-runs");
+    await expect.poll(hash).toBe("#/log?area=conversations-runs");
+    await row("A turn began").first().waitFor();
+    expect(await row("Started").count()).toBe(0);
+  });
+
+  it("shows the events of turns and runs alone", async () => {
+    const { page } = opened;
+    await show("#/log");
+    await row("Started").waitFor();
+    await page.getByLabel("Lines", { exact: true }).selectOption({ label: "Turns and runs" });
+    await expect.poll(hash).toBe("#/log?kind=work");
+    await row("A turn ended").first().waitFor();
+    expect(await row("Started").count()).toBe(0);
+  });
+
+  it("names the process of each line if there are several, and the process whose lines were missed", async () => {
+    const { page } = opened;
+    let asked: string | undefined;
+    await page.route("**/api/log?*", (route) => {
+      asked = new URL(route.request().url()).searchParams.get("processes") ?? undefined;
+      const events = [
+        ["log:opened", { process: { id: "a", host: "desk", pid: 1 }, isResumed: false, areas: ["kitchen"] }],
+        ["log:line", { level: "info", time: "2030-01-01T00:00:00.000Z", msg: "of one", process: "desk/1" }],
+        ["log:line", { level: "info", time: "2030-01-01T00:00:00.000Z", msg: "of two", process: "desk/2" }],
+        ["log:missed", { lines: 3, process: "desk/2" }],
+      ] as const;
+      const body = events.map(([event, data]) => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`).join("");
+      return route.fulfill({ status: 200, headers: { "content-type": "text/event-stream" }, body });
+    });
+    await show("#/log?text=of");
+    await row("of two").first().waitFor();
+    expect(asked).toBe("all");
+    expect(await row("of one").first().textContent()).toContain("desk/1");
+    expect(await row("of two").first().getByTitle("The process that wrote the line").textContent()).toBe("desk/2");
+    await row("3 lines of process desk/2 were missed").first().waitFor();
+    await page.getByText("Of process 1 on desk, and new lines of 1 more").waitFor();
+    await page.unroute("**/api/log?*");
+    await show("#/log?kind=message");
+    await row("Started").waitFor();
+    expect(await row("Started").getByTitle("The process that wrote the line").count()).toBe(0);
   });
 
   it("pauses, counts what comes meanwhile, and continues with it; clears the list", async () => {

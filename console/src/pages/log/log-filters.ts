@@ -21,6 +21,7 @@ export const LEVEL_CHOICES = [
 const USUAL_KIND = "message";
 export const KIND_CHOICES = [
   { id: USUAL_KIND, title: "All but requests" },
+  { id: "work", title: "Turns and runs" },
   { id: "all", title: "All lines" },
   { id: "request", title: "Requests" },
 ] as const;
@@ -43,9 +44,9 @@ export function writeFilters(filters: LogFilters): string {
   return written({ ...filters, kind: filters.kind === USUAL_KIND ? "" : filters.kind }).toString();
 }
 
-/** The filters as the query of the call. */
+/** The filters as the query of the call: the lines of all processes of the service. */
 export function toQuery(filters: LogFilters): Record<string, string> {
-  return Object.fromEntries(written({ ...filters, kind: filters.kind === "all" ? "" : filters.kind }));
+  return { ...Object.fromEntries(written({ ...filters, kind: filters.kind === "all" ? "" : filters.kind })), processes: "all" };
 }
 
 function written(filters: LogFilters): URLSearchParams {

@@ -17,6 +17,10 @@ export class LogFollower {
   rows = $state.raw<readonly LogRow[]>([]);
   connection = $state<"opening" | "live" | "cut">("opening");
   process = $state.raw<Process>();
+  /** The names of all processes that wrote lines, and of the one that answers: `HOST/PID`. */
+  processes = $state.raw<ReadonlySet<string>>(new Set());
+  /** The areas that the service knows of. */
+  areas = $state.raw<readonly string[]>([]);
   /** Why the log cannot be followed. */
   error = $state.raw<unknown>();
   /** The number of rows that wait while the list is paused. */
@@ -85,7 +89,9 @@ export class LogFollower {
     this.#lastEventId = event.id ?? this.#lastEventId;
     switch (event.event) {
       case "log:opened": {
-        const { process, isResumed } = event.data;
+        const { process, isResumed, areas } = event.data;
+        this.areas = areas;
+        this.#see(`${process.host}/${process.pid}`);
         if (this.process && !isResumed)
           this.#add({ note: `From here on: process ${process.pid} on ${process.host}. Lines may be missing` });
         this.process = process;
@@ -93,11 +99,16 @@ export class LogFollower {
         break;
       }
       case "log:missed":
-        this.#add({ note: event.data.lines === 1 ? "1 line was missed" : `${event.data.lines} lines were missed` });
+        this.#add({ note: missedText(event.data) });
         break;
       case "log:line":
+        this.#see(event.data.process);
         this.#add({ line: event.data as LogLine });
     }
+  }
+
+  #see(process: string | undefined): void {
+    if (process !== undefined && !this.processes.has(process)) this.processes = new Set([...this.processes, process]);
   }
 
   #add(row: { readonly line: LogLine } | { readonly note: string }): void {
@@ -115,4 +126,9 @@ export class LogFollower {
     }
     this.waiting = this.#fresh.length;
   }
+}
+
+function missedText({ lines, process }: { readonly lines: number; readonly process?: string | undefined }): string {
+  const source = process === undefined ? "" : ` of process ${process}`;
+  return lines === 1 ? `1 line${source} was missed` : `${lines} lines${source} were missed`;
 }

@@ -14,6 +14,8 @@ export type LogRow = { readonly key: number } & ({ readonly line: LogLine } | { 
 /** What a line says, for people. */
 export interface ShownLine {
   readonly what: string;
+  /** The process that wrote it: `HOST/PID`. */
+  readonly process: string | undefined;
   readonly area: string | undefined;
   readonly fields: readonly { readonly name: string; readonly value: string }[];
   /** Stack frames of the errors that are the reason, with their names. */
@@ -29,11 +31,12 @@ interface Cause {
   readonly cause?: Cause;
 }
 
-export function showLine({ level: _level, time: _time, msg, area, cause, ...fields }: LogLine): ShownLine {
+export function showLine({ level: _level, time: _time, msg, area, cause, process, ...fields }: LogLine): ShownLine {
   const isRequest = msg === "request" && "route" in fields;
   const { method, route, status, ms, ...others } = fields;
   return {
     what: isRequest ? `${String(status)} ${String(method)} ${String(route)} ${String(ms)} ms` : msg,
+    process: typeof process === "string" ? process : undefined,
     area: typeof area === "string" ? area : undefined,
     fields: [
       ...Object.entries(isRequest ? others : fields).map(([name, value]) => ({ name, value: String(value) })),
