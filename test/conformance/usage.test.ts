@@ -83,6 +83,31 @@ describe("usage/records", () => {
     expect(batches).toBe(4);
   });
 
+  it("writes ended work once per ten seconds, however much of it ends", async () => {
+    const clock = createManualClock();
+    const { records } = createMemoryRecords();
+    let batches = 0;
+    let written = 0;
+    const counting: ports.Records = {
+      ...records,
+      batch(writes) {
+        batches++;
+        written += writes.length;
+        return records.batch(writes);
+      },
+    };
+    const { port: usage, close } = await openAdapter(recordUsage({}), around(counting, clock));
+    for (let second = 0; second < 20; second++) {
+      for (let ended = 0; ended < 50; ended++)
+        usage.ended({ kind: "request", name: "proxy", outcome: "completed", durationMs: 1 });
+      await clock.advance(1000);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    // The same record of a minute, an hour and a day each time.
+    expect([batches, written]).toEqual([2, 6]);
+    await close();
+  });
+
   it("writes again what a write lacked that failed in its middle", async () => {
     const clock = createManualClock();
     const { records } = createMemoryRecords();
