@@ -126,7 +126,7 @@ try {
   await page.getByRole("button", { name: "Start" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("ticket").fill("Since this morning the export ends with an empty file, whatever I choose.");
-  await dialog.getByRole("button", { name: "Start" }).click();
+  await dialog.getByRole("button", { name: "Start", exact: true }).click();
   await page.getByRole("button", { name: "Approve" }).waitFor();
   await page.getByLabel("severity").fill("3");
   await page.getByRole("treeitem", { name: /^Sort the ticket/ }).click();
@@ -155,8 +155,8 @@ try {
   await page.getByRole("region", { name: "Timeline" }).evaluate((shown) => shown.scrollIntoView());
   await page.screenshot({ path: resolve(images, "console-trace.png") });
   await show("#/workflows/check-orders", "Check orders");
-  await page.getByRole("button", { name: "Start" }).click();
-  await page.getByRole("dialog").getByRole("button", { name: "Start" }).click();
+  await page.getByRole("button", { name: "Start", exact: true }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Start", exact: true }).click();
   await page.getByText("has no price").first().waitFor();
   const failedRun = await page.evaluate(() => location.hash.replace("#/workflows", ""));
   await page.getByRole("region", { name: "Timeline" }).evaluate((shown) => shown.scrollIntoView());
