@@ -60,7 +60,7 @@ describe.skipIf(findChromium() === undefined)("runs in the web console", () => {
   it("lists them newest first, with their agents, where they came from, and why they failed", async () => {
     await expect.poll(() => titles()).toEqual(["Break", "Count sheep", TASK, "Say hello"]);
     const rows = list().getByRole("row");
-    expect(await rows.nth(1).textContent()).toMatch(/Failed.*an error.*broken.*Conversation/);
+    expect(await rows.nth(1).textContent()).toMatch(/Failed.*provider unavailable.*broken.*Conversation/);
     expect(await rows.nth(2).textContent()).toMatch(/Completed.*worker.*Delegated by boss/);
     expect(await rows.nth(4).textContent()).toMatch(/Idle.*helper/);
     expect(await findingsInEveryLook(opened.page)).toEqual([]);

@@ -250,6 +250,28 @@ describe.skipIf(findChromium() === undefined)("the editor of workflow definition
     await expect.poll(() => cases.textContent()).toContain("hallo");
   });
 
+  it("says that the outputs of a case were left out because they are long", async () => {
+    const { page } = opened;
+    await open();
+    await write(
+      `nodes: { a: { type: code, with: { source: 'return "x".repeat(70000)' } } }\noutputs: { text: "\${{ nodes.a.output }}" }\n`,
+    );
+    await expect.poll(() => problems().textContent()).toBe("No problems");
+    const cases = page.getByRole("textbox", { name: "Cases of greet" });
+    const result = page.getByRole("status", { name: "Result of the cases" });
+    for (const [expected, told] of [
+      ["status: completed", "The outputs are too long to be shown here."],
+      ["status: completed, outputs: { text: short }", "outputs: (too long to be shown)"],
+    ] as const) {
+      await cases.focus();
+      await page.keyboard.press("ControlOrMeta+a");
+      await page.keyboard.insertText(`cases:\n  - { name: long, expect: { ${expected} } }\n`);
+      await button("Run the cases").click();
+      await page.getByText(told).waitFor();
+    }
+    await result.getByText("0 of 1 passed").waitFor();
+  });
+
   it("starts the saved definition when that is chosen", async () => {
     const { page } = opened;
     await open();

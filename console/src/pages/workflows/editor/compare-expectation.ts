@@ -2,6 +2,9 @@ import { stringify } from "yaml";
 import type { TestedCase } from "./stored-definition.ts";
 import type { Expectation } from "./test-cases.ts";
 
+/** In place of outputs that are too long to be sent. */
+const OMITTED = "(too long to be shown)";
+
 /** Both sides as texts, with the parts of the result that the case names. Undefined for a case that expects only a status. */
 export function compareExpectation(
   { status, outputs, error, nodes }: Expectation,
@@ -15,7 +18,7 @@ export function compareExpectation(
     got: written({
       status: found.status,
       error: foundError,
-      outputs: outputs === undefined ? undefined : found.outputs,
+      outputs: outputs === undefined ? undefined : found.outputsOmitted ? OMITTED : found.outputs,
       nodes: nodes && sameKeys(nodes, found.nodes),
     }),
   };
