@@ -373,5 +373,8 @@ describe("portico workflow resume and rerun", () => {
     expect(again).toEqual({ code: 0, stdout: expect.stringMatching(/^wrun_\w+\n$/), stderr: "" });
     const { finalOutputs } = await service.until("echo", again.stdout.trim(), "completed");
     expect(finalOutputs.said).toEqual({ count: 2, ticket: "17" });
+
+    const less = (await run("rerun", first, "--without", "ticket", "--without", "other", "--param", "count=3")).stdout.trim();
+    expect((await service.until("echo", less, "completed")).finalOutputs.said).toEqual({ count: 3 });
   });
 });

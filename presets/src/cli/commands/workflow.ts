@@ -169,6 +169,11 @@ const rerunCommand = defineCommand({
       valueHint: "file.json",
       description: "Parameters that replace the run's own, as a JSON object; - reads standard input",
     },
+    without: {
+      type: "string",
+      valueHint: "name…",
+      description: "A parameter of the run that the new run does not get; repeatable",
+    },
     json: { type: "boolean", description: "Print a JSON object" },
   },
   async run({ args, rawArgs }) {
@@ -183,7 +188,7 @@ const rerunCommand = defineCommand({
       ...{ input: args.input, params: valuesOf(rawArgs, "param") },
       schema: async () => (await service.definition(workflowId)).parameters,
     });
-    const started = await service.rerun({ runId, workflowId }, parameters);
+    const started = await service.rerun({ runId, workflowId }, { parameters, without: valuesOf(rawArgs, "without") });
     console.log(args.json ? JSON.stringify(started, null, 2) : started.runId);
   },
 });

@@ -55,6 +55,13 @@ export interface Resuming {
   readonly output?: unknown;
 }
 
+/** How the parameters of a new run differ from those of the run that it repeats. */
+export interface Changes {
+  readonly parameters: Readonly<Record<string, unknown>>;
+  /** Names of parameters that it does not get. */
+  readonly without: readonly string[];
+}
+
 export type RunningService = Awaited<ReturnType<typeof findService>>;
 
 /**
@@ -152,8 +159,10 @@ export async function findService(settings: PlatformSettings, given: string | un
           body: { idempotencyKey: randomUUID(), as: body.as, ...withoutAbsent({ from: body.from, output: body.output }) },
         }),
       ),
-    rerun: (run: RunName, parameters: Readonly<Record<string, unknown>>) =>
-      answered(async () => client.rerun({ ...(await granted(run)), body: { idempotencyKey: randomUUID(), parameters } })),
+    rerun: (run: RunName, { parameters, without }: Changes) =>
+      answered(async () =>
+        client.rerun({ ...(await granted(run)), body: { idempotencyKey: randomUUID(), parameters, without: [...without] } }),
+      ),
     schedules: (): Promise<readonly WorkflowSchedule[]> => answered(async () => (await client.schedules(soon())).schedules),
     triggerSchedule: (params: ScheduleName) => answered(() => client.triggerSchedule({ params, ...soon() })),
     pauseSchedule: (params: ScheduleName) => answered(() => client.pauseSchedule({ params, ...soon() })),
