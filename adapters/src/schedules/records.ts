@@ -249,7 +249,8 @@ export const recordSchedules = defineAdapter({
         const found = (await stored.get(keyOf(source, schedule.id)))?.value;
         const isPaused = found?.isPaused ?? false;
         const next = isPaused ? [] : times.after(clock.now(), SHOWN_TIMES);
-        return { isPaused, next, ...(found?.last !== undefined && { last: found.last }) };
+        const waiting = found?.waiting?.length ?? 0;
+        return { isPaused, next, ...(found?.last !== undefined && { last: found.last }), ...(waiting > 0 && { waiting }) };
       },
       async pause(source, id, isPaused) {
         const key = keyOf(source, id);

@@ -79,6 +79,8 @@ export interface ScheduleState {
   readonly next: readonly number[];
   /** The newest planned time that was started. */
   readonly last?: number | undefined;
+  /** With the overlap `queue`: the number of planned times that wait for the end of the start before them. Absent if none waits. */
+  readonly waiting?: number | undefined;
 }
 
 /** The port of schedules. */

@@ -228,6 +228,8 @@ const schedule = v.object({
   next: v.array(text),
   /** The newest planned time that was started, ISO 8601. */
   last: v.optional(text),
+  /** The number of planned times that wait for the end of the run before them. Absent if none waits. */
+  waiting: v.optional(v.number()),
   /** Why it does not start anything. */
   fault: v.optional(text),
 });

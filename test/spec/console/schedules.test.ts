@@ -21,6 +21,10 @@ describe.skipIf(findChromium() === undefined)("schedules in the web console", ()
           schedules: [{ name: "yearly", cron: "0 0 1 1 *", parameters: { topic: "all" } }],
           nodes: { n: { type: "transform", with: { value: "${{ parameters.topic }}" } } },
         },
+        "workflows/slow.json": {
+          schedules: [{ name: "often", every: "1s" }],
+          nodes: { ask: { type: "human_gate", with: { title: "Go on?" } } },
+        },
         "agents/stuck/agent.json": {
           name: "Stuck",
           engine: "missing",
@@ -78,6 +82,12 @@ describe.skipIf(findChromium() === undefined)("schedules in the web console", ()
     await digest.getByRole("link", { name: "Started run" }).click();
     await expect.poll(() => page.evaluate(() => location.hash)).toMatch(/^#\/workflows\/digest\/wrun_/);
     await opened.goTo("Schedules");
+  });
+
+  it("of workflows say how many planned times wait for the end of the run before them", async () => {
+    const slow = opened.page.getByRole("row").filter({ hasText: "slow / often" });
+    await slow.getByText(/^\d+ planned times? waits?$/).waitFor();
+    expect(await findingsInEveryLook(opened.page)).toEqual([]);
   });
 
   it("are started by hand, with a link to the run", async () => {

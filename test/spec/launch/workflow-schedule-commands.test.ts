@@ -32,6 +32,18 @@ describe("portico workflow schedule", () => {
     expect(await json("list")).toEqual((await service.call("GET", "/api/workflow/schedules")).body.schedules);
   });
 
+  it("list says how many planned times wait for the end of the run before them", async () => {
+    folder.deploy("slow.json", {
+      schedules: [{ name: "often", every: "1s" }],
+      nodes: { ask: { type: "human_gate", with: { title: "Go on?" } } },
+    });
+    await expect
+      .poll(async () => (await portico("list")).stdout, { timeout: 30_000 })
+      .toMatch(/^slow\/often +every 1 s +active, \d+ waiting /m);
+    folder.deploy("slow.json", { nodes: { n: { type: "transform", with: { value: 1 } } } });
+    await expect.poll(async () => (await json("list")).length).toBe(1);
+  });
+
   it("pause and resume change the schedule", async () => {
     expect((await portico("pause", "digest/yearly")).stdout).toContain("The schedule digest/yearly is paused.");
     expect((await json("list"))[0]).toMatchObject({ name: "yearly", paused: true, next: [] });

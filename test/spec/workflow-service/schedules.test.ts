@@ -190,8 +190,10 @@ describe.skipIf(isClusterRun)("schedules of a workflow", () => {
     const [first] = await plannedOf("slow");
     await pass(2);
     expect(await plannedOf("slow")).toEqual([first]);
+    expect((await listed("slow", "news")).waiting).toBe(2);
     await service.close();
     await start(definitions);
+    expect((await listed("slow", "news")).waiting).toBe(2);
     for (const waited of [1, 2]) {
       await service.call("POST", "/api/workflow/slow/schedules/news/trigger");
       const headers = { "x-execution-grant": await service.grant({ workflowId: "slow" }) };
@@ -205,6 +207,7 @@ describe.skipIf(isClusterRun)("schedules of a workflow", () => {
       expect(planned.map((time) => Date.parse(time))).toEqual(
         [0, 1, 2].slice(0, waited + 1).map((at) => first! + at * MINUTE_MS),
       );
+      expect((await listed("slow", "news")).waiting).toBe(waited === 1 ? 1 : undefined);
     }
   });
 

@@ -11,6 +11,8 @@ export interface ShownSchedule {
   /** ISO 8601. */
   readonly next: readonly string[];
   readonly last?: string | undefined;
+  /** The number of planned times that wait for the end of the start before them. */
+  readonly waiting?: number | undefined;
   readonly fault?: string | undefined;
   /** Starts it now. Returns the address of the run's page. */
   trigger(): Promise<string>;

@@ -20,8 +20,12 @@ export function listSchedules({ runtime, schedules }: WorkflowServices): Workflo
       const known = { workflowId: definition.id, name: schedule.name, ...schedule.timing };
       if (!schedules) return { ...known, paused: false, next: [], fault: NO_SCHEDULES };
       try {
-        const { isPaused, next, last } = await schedules.state(SCHEDULE_SOURCE, toSchedule(deployed));
-        return { ...known, paused: isPaused, next: next.map(toText), ...(last !== undefined && { last: toText(last) }) };
+        const { isPaused, next, last, waiting } = await schedules.state(SCHEDULE_SOURCE, toSchedule(deployed));
+        return {
+          ...{ ...known, paused: isPaused, next: next.map(toText) },
+          ...(last !== undefined && { last: toText(last) }),
+          ...(waiting !== undefined && { waiting }),
+        };
       } catch (error) {
         if (!(error instanceof RangeError)) return toStoreError(error);
         return { ...known, paused: false, next: [], fault: error.message };

@@ -9,6 +9,8 @@ export interface TimedSchedule {
   readonly paused: boolean;
   readonly next: readonly string[];
   readonly last?: string | undefined;
+  /** The number of planned times that wait. Schedules of agents have none. */
+  readonly waiting?: number | undefined;
   readonly fault?: string | undefined;
 }
 
@@ -17,11 +19,11 @@ export function scheduleTable<S extends TimedSchedule>(schedules: readonly S[], 
   return table(
     ["SCHEDULE", "TIMING", "STATE", "NEXT", "LAST START"],
     schedules.map((schedule) => {
-      const { name, cron, timeZone = "UTC", everyMs = 0, paused, next, last, fault } = schedule;
+      const { name, cron, timeZone = "UTC", everyMs = 0, paused, next, last, waiting, fault } = schedule;
       return [
         `${ownerOf(schedule)}/${name}`,
         cron === undefined ? `every ${everyMs / 1000} s` : `${cron} ${timeZone}`,
-        fault ?? (paused ? "paused" : "active"),
+        fault ?? (paused ? "paused" : "active") + (waiting === undefined ? "" : `, ${waiting} waiting`),
         ...[next[0] ?? "", last ?? ""],
       ];
     }),
