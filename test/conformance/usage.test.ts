@@ -108,6 +108,23 @@ describe("usage/records", () => {
     await close();
   });
 
+  it("has at most 1,000 names of ended work per minute, hour and day, and one record for all others", async () => {
+    const clock = createManualClock();
+    const { records } = createMemoryRecords();
+    let written = 0;
+    const counting: ports.Records = {
+      ...records,
+      batch(writes) {
+        written += writes.length;
+        return records.batch(writes);
+      },
+    };
+    const { port: usage, close } = await openAdapter(recordUsage({}), around(counting, clock));
+    for (let name = 0; name < 1500; name++) usage.ended({ kind: "turn", name: `agent-${name}`, outcome: "completed" });
+    await close();
+    expect(written).toBe(3 * 1001);
+  });
+
   it("writes again what a write lacked that failed in its middle", async () => {
     const clock = createManualClock();
     const { records } = createMemoryRecords();
