@@ -239,7 +239,9 @@ describe.skipIf(findChromium() === undefined)("lists of runs in the web console"
     await show("#/agents");
     const row = page.getByRole("table", { name: "Agents" }).getByRole("row").filter({ hasText: "Broken" });
     await row.getByText("Cannot run").waitFor();
-    await row.getByText("This instance does not have its provider: its turns fail until you fix this.").waitFor();
+    await row
+      .getByText("This instance does not have its provider: its turns fail until you fix this. Choose another provider")
+      .waitFor();
     await page.getByText("2 agents, 1 of them not usable").waitFor();
     await row.getByRole("link", { name: "Broken" }).click();
     await page
