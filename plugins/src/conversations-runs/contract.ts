@@ -1,10 +1,10 @@
-import { defineContract, reply } from "@portico/core/contract";
+import { defineContract, modelUsage, reply } from "@portico/core/contract";
 import * as v from "valibot";
 import { approvalRoutes } from "./approvals/contract.ts";
 import { agentEnvelope } from "./envelope.ts";
 import { agentErrors } from "./errors.ts";
 import { QUERY_BYTES, TITLE_LENGTH } from "./limits.ts";
-import { modelUsage, storedTrace } from "./turns/trace-entry.ts";
+import { storedTrace } from "./turns/trace-entry.ts";
 import { followUpBody, lookupBody, lookupResult, startBody } from "./query-contract.ts";
 
 const text = v.string();

@@ -1,9 +1,9 @@
-import { defineContract, reply } from "@portico/core/contract";
+import { defineContract, modelUsage, reply } from "@portico/core/contract";
 import * as v from "valibot";
 import { workflowEnvelope } from "./envelope.ts";
 import { workflowErrors } from "./errors.ts";
 import { CALL_BYTES, COMMENT_LENGTH, IDEMPOTENCY_KEY_LENGTH, TRIGGER_BYTES } from "./limits.ts";
-import { ownership, runError, runSummary, status, usage } from "./run-schemas.ts";
+import { ownership, runError, runSummary, status } from "./run-schemas.ts";
 import { foundRuns, searchQuery } from "./search-contract.ts";
 
 const text = v.string();
@@ -152,7 +152,7 @@ const runDetail = v.object({
   nodeResults: v.optional(v.record(text, nodeResult)),
   finalOutputs: v.optional(json),
   error: v.optional(runError),
-  usage: v.optional(usage),
+  usage: v.optional(modelUsage),
   humanGate: v.optional(gate),
   /** Secrets are masked. */
   parameters: v.optional(json),

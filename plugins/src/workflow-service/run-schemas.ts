@@ -1,3 +1,4 @@
+import { modelUsage } from "@portico/core/contract";
 import * as v from "valibot";
 import { RUN_STATUSES } from "./runs/run-state.ts";
 
@@ -8,14 +9,6 @@ export const status = v.picklist(RUN_STATUSES);
 
 /** Why a run failed, was cancelled or is interrupted. */
 export const runError = v.object({ code: text, message: text, nodeId: v.optional(text) });
-
-/** What models used for the nodes of a run (an extension). Fields that are not known are absent. */
-export const usage = v.object({
-  inputTokens: v.optional(v.number()),
-  outputTokens: v.optional(v.number()),
-  cost: v.optional(v.number()),
-  currency: v.optional(text),
-});
 
 /** Specification 4.2: the task of a run, if it belongs to a task. */
 export const ownership = {
@@ -39,6 +32,7 @@ export const runSummary = v.object({
   completedAt: v.optional(text),
   totalDurationMs: v.optional(v.number()),
   error: v.optional(runError),
-  usage: v.optional(usage),
+  /** What models used for its nodes (an extension). */
+  usage: v.optional(modelUsage),
   ...ownership,
 });

@@ -1,3 +1,4 @@
+import { modelUsage } from "@portico/core/contract";
 import * as v from "valibot";
 
 const text = v.string();
@@ -21,14 +22,6 @@ export const traceEntry = v.object({
   currency: v.optional(text),
   /** A code, if it failed. */
   error: v.optional(text),
-});
-
-/** What the model calls of a turn or a run used. Fields that are not known are absent. */
-export const modelUsage = v.object({
-  inputTokens: v.optional(v.number()),
-  outputTokens: v.optional(v.number()),
-  cost: v.optional(v.number()),
-  currency: v.optional(text),
 });
 
 /** The trace of a turn in short form, as its receipt keeps it. */
