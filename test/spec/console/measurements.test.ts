@@ -189,26 +189,30 @@ describe.skipIf(findChromium() === undefined)("the measurements of the web conso
       }),
     );
     await page.evaluate(() => (location.hash = "#/measurements?range=hour&model=any"));
-    /** The longest horizontal run of pixels in the line's colour above the middle, in CSS pixels. */
-    const widest = (name: string) =>
+    /** The longest runs of pixels in the line's colour in the upper half, along both axes, in CSS pixels. */
+    const runs = (name: string) =>
       chart(name)
         .locator("canvas")
         .evaluate((canvas: HTMLCanvasElement) => {
           const { data, width, height } = canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height);
-          let longest = 0;
-          for (let y = 0; y < height / 2; y++)
-            for (let x = 0, run = 0; x < width; x++) {
-              const from = (y * width + x) * 4;
-              run = data.subarray(from, from + 4).join(" ") === "58 78 208 255" ? run + 1 : 0;
-              longest = Math.max(longest, run);
-            }
-          return (longest / width) * canvas.clientWidth;
+          const isLine = (x: number, y: number) =>
+            data.subarray((y * width + x) * 4, (y * width + x) * 4 + 4).join(" ") === "58 78 208 255";
+          const longest = (outer: number, inner: number, at: (outer: number, inner: number) => boolean) => {
+            let most = 0;
+            for (let one = 0; one < outer; one++)
+              for (let other = 0, run = 0; other < inner; other++) most = Math.max(most, (run = at(one, other) ? run + 1 : 0));
+            return (most / width) * canvas.clientWidth;
+          };
+          const half = Math.floor(height / 2);
+          return { across: longest(half, width, (y, x) => isLine(x, y)), down: longest(width, half, isLine) };
         });
     const plot = await chart("Calls")
       .locator(".u-over")
       .evaluate(({ clientWidth }) => clientWidth);
-    await expect.poll(() => widest("Calls")).toBeGreaterThan(plot / 60 - 2);
-    await expect.poll(() => widest("Latency")).toBeGreaterThan(2);
+    await expect.poll(async () => (await runs("Calls")).across).toBeGreaterThan(plot / 60 - 2);
+    // The edges of a step are upright, and those of a peak are not.
+    expect((await runs("Calls")).down).toBeGreaterThan(40);
+    await expect.poll(async () => (await runs("Latency")).across).toBeGreaterThan(2);
     await page.unroute("**/api/measurements?*");
   });
 
