@@ -93,6 +93,9 @@ describe.skipIf(findChromium() === undefined)("lists that a call answers whole, 
     expect(await page.locator("tbody tr").count()).toBeLessThanOrEqual(2 * ROWS + 20);
     await pages(several).getByText(`1–${ROWS} of ${MANY} ${several}`).waitFor();
     await pages(several).getByRole("link", { name: "Next" }).click();
+    await pages(several)
+      .getByText(`${ROWS + 1}–${2 * ROWS} of ${MANY} ${several}`)
+      .waitFor();
     await pages(several).getByRole("link", { name: "Next" }).click();
     await expect.poll(() => rows(name).count()).toBe(MANY - 2 * ROWS);
     expect(await place()).toBe(`${at}?${prefix}page=3`);
