@@ -136,20 +136,18 @@ describe.skipIf(findChromium() === undefined)("the web console with the keyboard
     await heading("Overview").waitFor();
   });
 
-  const PAGES = [
-    "Providers",
-    "Playground",
-    "Agents",
-    "Webhooks",
-    "Schedules",
-    "Workflows",
-    "Runs",
-    "Measurements",
-    "Log",
-    "Overview",
-  ];
+  const PAGES = ["Providers", "Playground", "Agents", "Webhooks", "Schedules", "Workflows", "Runs", "Measurements", "Overview"];
   it.each(PAGES)("reaches everything on the page %s, with a name and a visible focus", async (title) => {
     await follow(title, title);
+    await expectWhole();
+  });
+
+  it("reaches everything on the page Log while it is paused, with a name and a visible focus", async () => {
+    await follow("Log", "Log");
+    // Lines that come meanwhile would be missed.
+    await tabTo("Pause");
+    await press("Enter");
+    await opened.page.getByText("Paused", { exact: true }).waitFor();
     await expectWhole();
   });
 
