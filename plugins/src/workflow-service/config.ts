@@ -1,6 +1,6 @@
 import { type Live, type ports, Secret } from "@portico/core";
 import * as v from "valibot";
-import { FILE_BYTES, RUN_FILES_BYTES } from "./limits.ts";
+import { FILE_BYTES, RUN_FILES_BYTES } from "./files/file-limits.ts";
 
 const secret = v.instance(Secret);
 

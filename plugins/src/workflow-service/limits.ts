@@ -32,9 +32,6 @@ export const SENSITIVE_CHARACTERS = 4 * 1024 * 1024;
 export const ERROR_CHARACTERS = 4096;
 /** Maximum files of a run. */
 export const RUN_FILES_MOST = 1000;
-/** Maximum bytes of one file of a run, and of all its files: the defaults of the settings. */
-export const FILE_BYTES = 100 * 1024 * 1024;
-export const RUN_FILES_BYTES = 1024 * 1024 * 1024;
 /** Lifetime of execution grants: minimum, default and maximum. */
 export const GRANT_MS = { least: 1000, usual: 600_000, most: 366 * 24 * 60 * 60_000 } as const;
 /** Lifetime of the short-lived tokens of the workflow service. */

@@ -1,11 +1,11 @@
 import { filePath, fromEnv, secret } from "@portico/core";
+import { FILE_BYTES, RUN_FILES_BYTES } from "@portico/plugins/workflow-service/file-limits";
 import * as v from "valibot";
 import { documentsSchema } from "./documents.ts";
 import { keeping } from "./keeping.ts";
 import { listenSchema, publicUrlSchema } from "./listen.ts";
 import { keySecret, name, origin, text } from "./scalar.ts";
 
-const MEBIBYTE = 1024 * 1024;
 const byteCount = () => v.pipe(v.number(), v.integer(), v.minValue(1));
 
 const bindingSchema = v.strictObject({
@@ -63,14 +63,14 @@ export const workflowSchema = v.optional(
       v.strictObject({
         maxBytes: v.optional(
           fromEnv("PORTICO_WORKFLOW_FILES_MAX_BYTES", v.pipe(byteCount(), v.description("Maximum bytes of one file of a run."))),
-          100 * MEBIBYTE,
+          FILE_BYTES,
         ),
         maxRunBytes: v.optional(
           fromEnv(
             "PORTICO_WORKFLOW_FILES_MAX_RUN_BYTES",
             v.pipe(byteCount(), v.description("Maximum bytes of all files of a run.")),
           ),
-          1024 * MEBIBYTE,
+          RUN_FILES_BYTES,
         ),
       }),
       {},
