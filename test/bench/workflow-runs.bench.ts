@@ -49,14 +49,11 @@ const searches = [
   ["q=quota+kestrel&status=failed", "status `failed`, two words, one of them rare"],
   ["parameter=order%3DA-1234", "a parameter that one run has"],
   ["workflowId=w3&parameter=region%3Dnorth", "a workflow, a parameter of a quarter of the runs"],
-  ["parameter=region%3Dnorth&output=result%3Dlate", "a parameter, and an output of one run in 100"],
+  ["parameter=region%3Dnorth&output=result%3Dlate", "a parameter, and an output of one run in 100: finds no run"],
   ["startedFrom=2023-11-15&startedBefore=2023-11-16&workflowId=w3", "a day, a workflow"],
   [`version=${versions[1]}`, "an older version"],
   ["workflowId=w3&status=running", "a workflow, status `running`: finds no run"],
-  [
-    "workflowId=w9&status=completed&version=" + versions[2],
-    "a workflow, status `completed`, an older version of another: finds no run",
-  ],
+  ["workflowId=w9&status=completed&version=" + versions[2], "a workflow, status `completed`, a version of many workflows"],
 ] as const;
 
 if (process.argv.includes("files")) {
