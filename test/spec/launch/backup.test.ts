@@ -111,7 +111,9 @@ describe("a backup of a running instance, restored beside it", () => {
     expect(await portico("restore", archive, "--data-dir", restoredDir)).toMatchObject({ code: 0, stderr: "" });
     await service.stop();
     expect(namesIn(restoredDir)).toEqual(namesIn(dataDir));
-    const names = withoutLosses(namesIn(dataDir));
+    const all = withoutLosses(namesIn(dataDir));
+    // Counts of requests were still written after the backup.
+    const names = { ...all, collections: all.collections.filter((name) => name !== "ended-work") };
     const copy = join(folder.path, "copy");
     cpSync(restoredDir, copy, { recursive: true });
     expect(await readDataDirectory(copy, names)).toEqual(await readDataDirectory(dataDir, names));
