@@ -95,6 +95,24 @@ describe("GET /api/workflow/:id/versions", () => {
     expect([await counts(), await stored()]).toEqual([[1], 1]);
   });
 
+  it("counts a run once that is removed twice at the same time", async () => {
+    await using own = await startWorkflowService({ definitions: { "flow.json": first } });
+    const { runs } = own.app.port(workflowRuntime);
+    const { signal } = new AbortController();
+    const records = [];
+    for (let at = 0; at < 3; at++) {
+      const runId = await own.trigger("flow");
+      await own.ended("flow", runId);
+      records.push((await runs.find(runId))!.value);
+    }
+    await runs.use.count("flow", Date.now() + HOUR, signal);
+    const stored = async () => (await runs.use.of("flow", signal)).map(({ count }) => count);
+    expect(await stored()).toEqual([3]);
+    await Promise.all([runs.remove(records.slice(0, 2)), runs.remove(records.slice(0, 2))]);
+    await runs.remove(records.slice(0, 1));
+    expect(await stored()).toEqual([1]);
+  });
+
   it("lists a deployed version before its first run", async () => {
     await run();
     await deploySecond();

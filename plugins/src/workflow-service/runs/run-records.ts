@@ -198,20 +198,26 @@ export function createRunRecords(records: ports.Records) {
       const [first] = (await list.query({ where: { workflowId }, order: OLDEST, limit: 1 })).items;
       return first && Date.parse(first.value.startedAt);
     },
-    /** Remove ended runs in one commit, so that they are no longer found. Records that their ledgers still exist. */
+    /**
+     * Remove ended runs in one commit, so that they are no longer found. Records that their ledgers still exist. Runs that another process removes
+     * at the same time count as removed once.
+     */
     remove: (ended: readonly RunRecord[]): Promise<void> =>
-      writeAgain(async () =>
-        records.batch([
-          ...ended.flatMap((run) => [
-            runs.write.remove(run.runId),
-            list.write.remove(run.runId),
-            ...(run.bindingId === undefined ? [] : [bound.write.remove(run.runId)]),
-            removed.write.put(run.runId, {}),
-            ...tags.changes(taggedRun(run), undefined),
+      writeAgain(async () => {
+        const read = await Promise.all(ended.map(({ runId }) => runs.get(runId)));
+        const found = read.filter((each) => each !== undefined);
+        if (found.length === 0) return;
+        await records.batch([
+          ...found.flatMap(({ id, version, value }) => [
+            runs.write.remove(id, version),
+            list.write.remove(id),
+            ...(value.bindingId === undefined ? [] : [bound.write.remove(id)]),
+            removed.write.put(id, {}),
+            ...tags.changes(taggedRun(value), undefined),
           ]),
-          ...(await use.without(ended)),
-        ]),
-      ),
+          ...(await use.without(found.map(({ value }) => value))),
+        ]);
+      }),
     /** The ids of removed runs whose ledgers may be there, in pages. */
     async *removed(): AsyncGenerator<readonly string[], void> {
       for await (const items of readPages(removed, { limit: REMOVED_AT_ONCE })) yield items.map(({ id }) => id);
