@@ -38,7 +38,7 @@ export interface FoundPage<T> {
 }
 
 /** Subjects that one page looks at, besides those that it shows. */
-const EXAMINED = 80;
+const EXAMINED = 48;
 /** Each round reads this many times as much as the one before, up to what the page may still look at: most searches need one round. */
 const GROWTH = 4;
 /** Before and behind all times of subjects. */

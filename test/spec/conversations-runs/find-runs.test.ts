@@ -206,7 +206,7 @@ describe("GET /api/runs/search", () => {
     expect(first.runs).toEqual([]);
     expect(first.next).toEqual(expect.any(String));
     const { ids, pages } = await walk(query);
-    expect([ids, pages]).toEqual([[], 7]);
+    expect([ids, pages]).toEqual([[], 11]);
   });
 
   it("a member sees its own runs only, a token without a user none (open points 10)", async () => {

@@ -10,7 +10,7 @@ interface Subject extends FindPlace {
 
 const TAGS = 3;
 /** Places that one call may read of one source, besides those of a page. */
-const EXAMINED = 80;
+const EXAMINED = 48;
 const newestFirst = (one: FindPlace, other: FindPlace): number =>
   other.at.localeCompare(one.at) || (one.id < other.id ? 1 : one.id > other.id ? -1 : 0);
 const timeOf = (at: number): string => new Date(Date.UTC(2026, 0, 1) + at).toISOString();

@@ -271,7 +271,7 @@ describe("GET /api/workflow/runs/search", () => {
     const first = (await search(asked)).body;
     expect([first.runs, first.next]).toEqual([[], expect.any(String)]);
     const { found, pages } = await walk(asked);
-    expect([found, pages]).toEqual([[], 7]);
+    expect([found, pages]).toEqual([[], 11]);
   });
 
   it("shows runs of a binding only to its readers, as lists do (4.2)", async () => {
