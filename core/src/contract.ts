@@ -5,5 +5,5 @@
 export { accessErrors } from "./access-errors.ts";
 export { type ChannelContract, type ChannelMessage, defineChannel } from "./channel.ts";
 export { defineErrors, type Envelope, type ErrorMaker, type Faults, ServiceError, type ServiceErrorOptions } from "./error.ts";
-export { modelUsage } from "./model-usage.ts";
+export { callFilters, modelCallers, modelUsage } from "./model-usage.ts";
 export { type Contract, type ContractDefaults, defineContract, type RouteContract, reply } from "./route.ts";

@@ -7,3 +7,19 @@ export const modelUsage = v.object({
   cost: v.optional(v.number()),
   currency: v.optional(v.string()),
 });
+
+/** The areas that call models. */
+export const modelCallers = v.picklist(["agent", "workflow", "proxy"]);
+
+const value = v.optional(v.pipe(v.string(), v.maxLength(256)));
+
+/** Parts of a query that choose calls of models: a value that they must have. */
+export const callFilters = {
+  source: v.optional(modelCallers),
+  provider: value,
+  model: value,
+  userId: value,
+  agentId: value,
+  workflowId: value,
+  tokenId: value,
+} as const;

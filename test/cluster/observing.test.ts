@@ -1,7 +1,6 @@
 import { createParser } from "eventsource-parser";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { CLUSTER_OWNER, type ClusterPlace, clusterPlace } from "../harness/cluster.ts";
-import { type PorticoProcess, startPortico } from "../harness/portico-process.ts";
+import { CLUSTER_OWNER, clusterPlace, type RunningCluster, startCluster } from "../harness/cluster.ts";
 
 const PATIENT = { timeout: 60_000, interval: 100 };
 const headers = { "x-agent-service-token": CLUSTER_OWNER };
@@ -9,20 +8,12 @@ const place = await clusterPlace();
 if (!place) console.warn("Tests of clusters are skipped: no PostgreSQL or no Redis server answers");
 
 describe.skipIf(!place)("what one process of a cluster shows of all", () => {
-  let processes: readonly PorticoProcess[];
-  beforeAll(async () => {
-    expect((await place!.run("migrate")).code).toBe(0);
-    const { folder: cwd, env } = place as ClusterPlace;
-    const start = () => startPortico({ cwd, env, args: ["cluster"], hasOwnProcess: true });
-    processes = [await start(), await start()];
-  });
-  afterAll(async () => {
-    for (const each of processes ?? []) await each[Symbol.asyncDispose]();
-    await place!.remove();
-  });
+  let cluster: RunningCluster;
+  beforeAll(async () => void (cluster = await startCluster(place!, { count: 2 })));
+  afterAll(() => cluster?.[Symbol.asyncDispose]());
 
   const call = (at: number, path: string, signal?: AbortSignal) =>
-    fetch(processes[at]!.url("agent") + path, { headers, ...(signal && { signal }) });
+    fetch(cluster.processes[at]!.url("agent") + path, { headers, ...(signal && { signal }) });
 
   it("log lines of every process, with its name", async () => {
     const leaving = new AbortController();

@@ -1,8 +1,9 @@
 import { definePort, type Port } from "../port.ts";
 
 /**
- * Counts and latencies of model calls, by who made them and what they called, and of other work by how it ended. They are kept by minute for 25 hours, and by hour and day for 400
- * days. A call belongs to the minute in which it began. Counts have ids and names, and never a prompt, an answer or a credential.
+ * Counts and latencies of model calls, by who made them and what they called, and of other work by how it ended. They are kept by minute for
+ * 25 hours, and by hour and day for 400 days. A call belongs to the minute in which it began. Counts have ids and names, and never a prompt, an
+ * answer or a credential.
  */
 export interface Usage {
   /**

@@ -7,22 +7,24 @@ export type MissingPart = "engine" | "provider" | "model";
 const LIST_MS = 1_000;
 
 /**
- * Says of agents what their turns would lack. A model that a provider does not list counts as missing only if the agent names no provider: otherwise the
- * turn asks the provider. Providers are asked for their models at most once. A list that cannot be read proves nothing.
+ * Says of agents what their turns would lack. A model that no provider lists counts as missing only if the agent names no provider: otherwise
+ * the turn asks the provider. Providers are asked for their models at most once. A list that cannot be read proves nothing.
  */
 export function findMissingParts(
   { engines, models }: { readonly engines: readonly ports.AgentEngine[]; readonly models: readonly ports.ModelProvider[] },
   signal: AbortSignal,
 ): (agent: ports.AgentDefinition) => Promise<MissingPart | undefined> {
-  const limited = AbortSignal.any([signal, AbortSignal.timeout(LIST_MS)]);
   let lists: Promise<readonly (readonly string[] | undefined)[]> | undefined;
-  const read = (provider: ports.ModelProvider) => provider.listModels(limited).catch(() => undefined);
+  const readLists = () => {
+    const limited = AbortSignal.any([signal, AbortSignal.timeout(LIST_MS)]);
+    return Promise.all(models.map((provider) => provider.listModels(limited).catch(() => undefined)));
+  };
 
   return async ({ engine, provider, model }) => {
     if (engines.every(({ id }) => id !== engine)) return "engine";
     if (models.length === 0 || (provider !== undefined && models.every(({ id }) => id !== provider))) return "provider";
     if (model === undefined || provider !== undefined) return undefined;
-    lists ??= Promise.all(models.map(read));
+    lists ??= readLists();
     return (await lists).every((list) => list !== undefined && !list.includes(model)) ? "model" : undefined;
   };
 }

@@ -1,11 +1,9 @@
-import { defineContract, reply } from "@portico/core/contract";
+import { callFilters, defineContract, reply } from "@portico/core/contract";
 import * as v from "valibot";
 import { measurementsErrors } from "./errors.ts";
 
 /** Fields of model calls that have a series for each value. */
 export const SERIES_FIELDS = ["source", "provider", "model", "userId", "agentId", "workflowId", "tokenId"] as const;
-/** Areas that call models. */
-const SOURCES = ["agent", "workflow", "proxy"] as const;
 /** How long a step may be. */
 export const STEPS = ["minute", "hour", "day"] as const;
 
@@ -14,8 +12,20 @@ export const WORK_KINDS = ["turn", "run", "webhook", "request"] as const;
 
 /** ISO 8601 with a zone: others would mean the time of the machine. */
 const time = v.pipe(v.string(), v.isoTimestamp(), v.toDate());
-const name = v.optional(v.pipe(v.string(), v.maxLength(256)));
-const top = v.optional(v.pipe(v.string(), v.regex(/^[1-9]\d?$/), v.transform(Number), v.maxValue(20)), "8");
+/** Which steps and how many series a query wants. */
+const wanted = {
+  from: v.optional(time),
+  to: v.optional(time),
+  step: v.optional(v.picklist(STEPS), "hour"),
+  top: v.optional(v.pipe(v.string(), v.regex(/^[1-9]\d?$/), v.transform(Number), v.maxValue(20)), "8"),
+};
+/** The steps of an answer. */
+const answered = {
+  /** IANA time zone of steps of a day. */
+  timeZone: v.string(),
+  /** ISO 8601 of the beginning of each step. The lists of a series have one number for each. */
+  steps: v.array(v.string()),
+};
 const count = v.number();
 const counts = v.array(count);
 /** Milliseconds. Null in a step without a measured call. */
@@ -72,27 +82,15 @@ export const measurementsContract = defineContract(
       auth: "owner",
       summary: "Read calls, failures, tokens, costs and latencies of models over time (an extension)",
       query: v.strictObject({
-        from: v.optional(time),
-        to: v.optional(time),
-        step: v.optional(v.picklist(STEPS), "hour"),
+        ...wanted,
         by: v.optional(v.picklist(SERIES_FIELDS)),
-        top,
-        source: v.optional(v.picklist(SOURCES)),
-        provider: name,
-        model: name,
-        userId: name,
-        agentId: name,
-        workflowId: name,
-        tokenId: name,
+        ...callFilters,
       }),
       success: reply.json(
         v.object({
           /** The currency of `cost`. Absent without prices. */
           currency: v.optional(v.string()),
-          /** IANA time zone of steps of a day. */
-          timeZone: v.string(),
-          /** ISO 8601 of the beginning of each step. The lists of a series have one number for each. */
-          steps: v.array(v.string()),
+          ...answered,
           series: v.array(series),
         }),
       ),
@@ -104,18 +102,12 @@ export const measurementsContract = defineContract(
       auth: "owner",
       summary: "Read how turns, workflow runs, webhook events and requests ended over time (an extension)",
       query: v.strictObject({
-        from: v.optional(time),
-        to: v.optional(time),
-        step: v.optional(v.picklist(STEPS), "hour"),
+        ...wanted,
         kind: v.optional(v.picklist(WORK_KINDS)),
-        top,
       }),
       success: reply.json(
         v.object({
-          /** IANA time zone of steps of a day. */
-          timeZone: v.string(),
-          /** ISO 8601 of the beginning of each step. The lists of a series have one number for each. */
-          steps: v.array(v.string()),
+          ...answered,
           series: v.array(workSeries),
         }),
       ),

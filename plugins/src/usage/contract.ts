@@ -1,4 +1,4 @@
-import { defineContract, reply } from "@portico/core/contract";
+import { callFilters, defineContract, modelCallers, reply } from "@portico/core/contract";
 import * as v from "valibot";
 import { usageErrors } from "./errors.ts";
 
@@ -6,8 +6,6 @@ const FIELDS = ["source", "provider", "model", "userId", "agentId", "workflowId"
 
 /** ISO 8601 with a zone: others would mean the time of the machine. */
 const time = v.pipe(v.string(), v.isoTimestamp(), v.toDate());
-const name = v.optional(v.pipe(v.string(), v.maxLength(256)));
-const source = v.picklist(["agent", "workflow", "proxy"]);
 const count = v.number();
 
 const fields = v.pipe(
@@ -20,7 +18,7 @@ const fields = v.pipe(
 const group = v.object({
   /** ISO 8601. */
   at: v.string(),
-  source: v.optional(source),
+  source: v.optional(modelCallers),
   provider: v.optional(v.string()),
   model: v.optional(v.string()),
   userId: v.optional(v.string()),
@@ -57,13 +55,7 @@ export const usageContract = defineContract(
         until: v.optional(time),
         step: v.optional(v.picklist(["minute", "hour", "day"])),
         by: v.optional(fields),
-        source: v.optional(source),
-        provider: name,
-        model: name,
-        userId: name,
-        agentId: name,
-        workflowId: name,
-        tokenId: name,
+        ...callFilters,
       }),
       success: reply.json(
         v.object({

@@ -198,7 +198,10 @@ function readBody(bytes: Buffer, contentType: string): Pick<HttpAnswer, "body" |
   }
 }
 
-/** Undefined for a body that is not text: invalid bytes for its encoding, and types without an encoding. The beginning of a body may end within a character. */
+/**
+ * Undefined for a body that is not text: invalid bytes for its encoding, and types without an encoding. The beginning of a body may end within a
+ * character.
+ */
 function decodeText(bytes: Buffer, contentType: string, { isWhole }: { readonly isWhole: boolean }): string | undefined {
   const type = mediaTypeOf(contentType);
   if (type !== "" && !isTextMediaType(type)) return undefined;

@@ -88,7 +88,9 @@ export function createRunRecords(records: ports.Records) {
     };
   };
 
-  /** Which of the lists is shorter is not known before: that of the version, and, unless the lists of tags are the workflow's, that of the workflow. */
+  /**
+   * The list of the version, and, unless the lists of tags are the workflow's, that of the workflow. Which of them is shorter is not known before.
+   */
   const keysOf = ({ workflowId, version }: RunSearch, isTagged: boolean): readonly FindSource[] => {
     const [workflow, definition] = [workflowId !== undefined && { workflowId }, version !== undefined && { definition: version }];
     const lists = [...(definition ? [definition] : []), ...(workflow && !isTagged ? [workflow] : [])];
