@@ -23,10 +23,21 @@ function compressed(): Plugin {
   };
 }
 
+/** Modules of Node.js are absent from browsers: a page that imports one does not load. */
+function withoutNode(): Plugin {
+  return {
+    name: "without-node",
+    enforce: "pre",
+    resolveId(source, importer) {
+      if (source.startsWith("node:")) throw new Error(`${importer} imports ${source}, and is part of the page`);
+    },
+  };
+}
+
 export default defineConfig({
   // Relative, so that the page works behind a path of another server.
   base: "./",
-  plugins: [svelte({ configFile: false }), compressed()],
+  plugins: [withoutNode(), svelte({ configFile: false }), compressed()],
   build: {
     // The package that serves it ships it.
     outDir: fileURLToPath(new URL("../plugins/console", import.meta.url)),

@@ -1,7 +1,7 @@
 // A custom storage adapter: records in a table of the application's SQLite database, next to the application's own tables.
 import { DatabaseSync } from "node:sqlite";
 import { systemClock } from "@portico/adapters/clock/system";
-import { createRecords, type RecordsBackend, type Row } from "@portico/adapters/records/create-records";
+import { createRecords, type QueryPlan, type RecordsBackend, type Row } from "@portico/adapters/records/create-records";
 import { memorySecrets } from "@portico/adapters/secrets/memory";
 import { type App, createApp, defineAdapter, ports, Secret } from "@portico/core";
 import { notebook } from "./notebook.ts";
@@ -86,7 +86,7 @@ function createBackend(database: DatabaseSync, safely: <T>(work: () => T) => T):
 const fieldSql = (field: string): string => `json_extract(value, '$.${field}')`;
 
 /** SQLite sorts in the order of the port: NULL, then numbers, then texts by their bytes. Values are passed as JSON, like stored records. */
-function pageSql(collection: string, { where, by, after, descending, limit }: Parameters<RecordsBackend["page"]>[1]) {
+function pageSql(collection: string, { where, by, after, descending, limit }: QueryPlan) {
   const filters = [`collection = '${collection}'`];
   const values: string[] = [];
   for (const [field, value] of where) {

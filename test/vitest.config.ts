@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 import { suiteFiles } from "./cluster/suites/on-cluster.ts";
 import { inMemory } from "./harness/memory-folder.ts";
+import { repeatedTests } from "./harness/repeated-tests.ts";
 
 /** Files that change what all files of a process share, or that are about it. */
 const ALONE = ["spec/{grammar,playground}/embedding.test.ts"];
@@ -39,6 +40,7 @@ process.env["NODE_COMPILE_CACHE"] ??= join(import.meta.dirname, "../node_modules
 /** Tests that need no disk: fsync takes most of the time of many of them. `SERVERS` test disks, too. */
 const withoutDisk = { env: inMemory(), globalSetup: ["harness/memory-folder.ts"] };
 
+const repeatedFile = process.env["PORTICO_REPEATED_TESTS"];
 const isClusterRun = process.env["PORTICO_TEST_PRESET"] === "cluster";
 
 export default defineConfig({
@@ -50,8 +52,9 @@ export default defineConfig({
     // What is late tells of a busy machine, not of a fault: these only end what hangs.
     testTimeout: 60_000,
     hookTimeout: 60_000,
-    // CI does not stop for one race, but the report counts the retried tests: each of them is a defect to mend.
+    // CI does not stop for one race, but its last lines name the repeated tests: each of them is a defect to mend.
     retry: Number(process.env.PORTICO_TEST_RETRY ?? 0),
+    reporters: ["default", ...(repeatedFile ? [repeatedTests(repeatedFile)] : [])],
     expect: { poll: { interval: 50, timeout: 30_000 } },
     projects: [
       {

@@ -244,12 +244,11 @@ class Connection implements AgentClient {
 
   submit(query: QueryOptions | FollowUp, { onState = () => {} }: SubmitOptions = {}): Query {
     const submission = toSubmission(query, Date.now());
-    if (this.#open.has(submission.clientRequestId)) throw new TypeError("A query with this clientRequestId is still open");
-    const opened = new OpenQuery(submission, ({ sessionId }) =>
-      this.#socket.emit("query:abort", { sessionId, clientRequestId: submission.clientRequestId }),
-    );
+    const { clientRequestId } = submission;
+    if (this.#open.has(clientRequestId)) throw new TypeError("A query with this clientRequestId is still open");
+    const opened = new OpenQuery(submission, () => this.#socket.emit("query:abort", { clientRequestId }));
     const entry: Entry = { query: opened, submission, isAccepted: false };
-    this.#open.set(submission.clientRequestId, entry);
+    this.#open.set(clientRequestId, entry);
     void this.#send(submission, opened, onState).then(
       () => {
         entry.isAccepted = true;
@@ -267,7 +266,7 @@ class Connection implements AgentClient {
     const { conversationId, clientRequestId } = turn;
     if (this.#open.has(clientRequestId) || this.#watched.has(clientRequestId))
       throw new TypeError("A query with this clientRequestId is still open");
-    const query = new OpenQuery(turn, ({ sessionId }) => this.#socket.emit("query:abort", { sessionId, clientRequestId }));
+    const query = new OpenQuery(turn, () => this.#socket.emit("query:abort", { conversationId, clientRequestId }));
     query.accept();
     const stop = (reason: string) => this.#end(query, { status: "unknown", reason });
     if (this.#closing.signal.aborted) stop("The client was closed");

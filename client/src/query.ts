@@ -41,7 +41,7 @@ export interface Query extends AsyncIterable<QueryMessage> {
   readonly started: Promise<QueryStarted | undefined>;
   /** Resolves with the end, also for a failed query. Rejects as `accepted` does. */
   readonly ended: Promise<QueryEnd>;
-  /** Stop the turn: now, or as soon as it begins. It ends as interrupted. */
+  /** Stop the turn as soon as the service has accepted it, also before it begins. It ends as interrupted. */
   abort(): void;
 }
 
@@ -53,15 +53,16 @@ export class OpenQuery implements Query {
   readonly #started = Promise.withResolvers<QueryStarted | undefined>();
   readonly #ended = Promise.withResolvers<QueryEnd>();
   readonly #waiting: (() => void)[] = [];
-  readonly #abort: (started: QueryStarted) => void;
+  readonly #abort: () => void;
   #messages: QueryMessage[] = [];
   #seq = 0;
   #isOver = false;
   #failure: { readonly error: unknown } | undefined;
   #begun: QueryStarted | undefined;
+  #isAccepted = false;
   #isAborted = false;
 
-  constructor(ids: Pick<Query, "clientRequestId" | "userMessageId">, abort: (started: QueryStarted) => void) {
+  constructor(ids: Pick<Query, "clientRequestId" | "userMessageId">, abort: () => void) {
     this.clientRequestId = ids.clientRequestId;
     this.userMessageId = ids.userMessageId;
     this.#abort = abort;
@@ -96,7 +97,7 @@ export class OpenQuery implements Query {
 
   abort(): void {
     this.#isAborted = true;
-    if (this.#begun && !this.#isOver) this.#abort(this.#begun);
+    if (this.#isAccepted && !this.#isOver) this.#abort();
   }
 
   async *[Symbol.asyncIterator](): AsyncIterator<QueryMessage> {
@@ -112,16 +113,17 @@ export class OpenQuery implements Query {
   }
 
   accept(): void {
+    if (this.#isAccepted) return;
+    this.#isAccepted = true;
     this.#accepted.resolve();
+    // The service did not know of the query when its caller aborted it.
+    if (this.#isAborted) this.abort();
   }
 
   begin(started: QueryStarted): void {
     this.accept();
-    const isFirst = this.#begun === undefined;
     this.#begun ??= started;
     this.#started.resolve(started);
-    // Only now the service can be told.
-    if (isFirst && this.#isAborted) this.abort();
   }
 
   /** Takes a message. Returns false if a message before it is missing. Ignores a message that was taken before. */

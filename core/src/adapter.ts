@@ -8,6 +8,11 @@ export interface AdapterSpec<P extends Port<any>, N extends Needs, O> {
   readonly port: P;
   /** Ports this adapter is built on; the app opens their adapters first. */
   readonly needs: N;
+  /**
+   * Where the adapter keeps its data, if its options say it: an absolute path, or the name of a server without credentials. Commands such as
+   * `portico backup` compare it with the data directory. The options are those of `open`.
+   */
+  place?(options: any): string | undefined;
   /** Open the technology and return the port's interface. `scope.onClose` undoes what it opens. */
   open(given: Given<N>, options: O, scope: Scope): Filling<P> | Promise<Filling<P>>;
 }
@@ -25,5 +30,7 @@ export interface Adapter<P extends Port<any> = Port<any>> {
 export function defineAdapter<P extends Port<any>, const N extends Needs, O = void>(
   spec: AdapterSpec<P, N, O>,
 ): (options: O) => Adapter<P> {
-  return (options) => ({ name: spec.name, spec, options });
+  const make = (options: O): Adapter<P> => ({ name: spec.name, spec, options });
+  // A preset that lists the function itself is refused with this name.
+  return Object.defineProperty(make, "name", { value: spec.name });
 }

@@ -4,8 +4,10 @@ import { pluginConfig } from "./brought-adapters.ts";
 import { builtIn } from "./built-in.ts";
 import { Container, type HostContainer } from "./container.ts";
 import { PathTable } from "./http/path-table.ts";
+import { refuseMissingPorts } from "./missing-ports.ts";
 import { type InstalledRoute, sayings } from "./http/pipeline.ts";
 import type { Plugin } from "./plugin.ts";
+import { guardedPort, guardedTelemetry } from "./guarded-ports.ts";
 import type { Given, Needs, Port } from "./port.ts";
 import {
   areas,
@@ -15,6 +17,8 @@ import {
   type NodePath,
   nodePaths,
   readiness,
+  type Log,
+  type Telemetry,
   telemetry,
   type WebSocketPath,
   webSocketPaths,
@@ -26,7 +30,6 @@ import type { Contract, Guards, RouteContract } from "./route.ts";
 import type { Scope } from "./scope.ts";
 import { createSurface, type SurfaceBuilder } from "./create-surface.ts";
 import type { Fetch, Surface } from "./surface.ts";
-import { telemetryOfArea } from "./telemetry-of-area.ts";
 
 /** A running preset. */
 export interface App extends AsyncDisposable {
@@ -64,7 +67,7 @@ export interface AppOptions {
 
 /**
  * Open the adapters in the order of their needs, then set the plugins up. If a step fails, closes everything that was opened and
- * throws one sentence that names the missing or wrong part.
+ * throws one sentence that names the wrong part. Ports without an adapter are all named in one error, before anything is opened.
  */
 export async function createApp(preset: Preset, { container: host }: AppOptions = {}): Promise<App> {
   const flat = flattenPreset(preset);
@@ -74,7 +77,6 @@ export async function createApp(preset: Preset, { container: host }: AppOptions 
   const surfaces = new Map<string, SurfaceBuilder>();
   const served = { node: new PathTable<NodePath>(), webSocket: new PathTable<WebSocketPath>() };
   const { scope, ready, close } = createScope(name);
-  scope.onClose(() => container.dispose());
 
   try {
     assertNamedOnce(name, plugins);
@@ -91,16 +93,15 @@ export async function createApp(preset: Preset, { container: host }: AppOptions 
     }
     const filled = new Set(adapters.map(({ spec }) => spec.port.id));
     const isFilled = ({ id }: Port<unknown>) => filled.has(id) || container.has({ id, many: false });
+    refuseMissingPorts(name, adapters, plugins, isFilled);
     for (const adapter of inOrder(adapters)) {
-      assertFilled(`Adapter "${adapter.name}"`, adapter.spec.needs, isFilled);
-      container.put(
-        adapter.spec.port,
-        await adapter.spec.open(
-          givenTo(adapter.broughtBy ?? adapter.name, adapter.spec.needs, container),
-          adapter.options,
-          scope,
-        ),
+      const instance: unknown = await adapter.spec.open(
+        givenTo(adapter.broughtBy ?? adapter.name, adapter.spec.needs, container),
+        adapter.options,
+        scope,
       );
+      const isTelemetry = adapter.spec.port.id === telemetry.id;
+      container.put<unknown>(adapter.spec.port, isTelemetry ? guardedTelemetry(instance as Telemetry) : instance);
     }
     const services = {
       ...{ clock: container.get(clock), ids: container.get(ids), telemetry: container.get(telemetry) },
@@ -113,11 +114,11 @@ export async function createApp(preset: Preset, { container: host }: AppOptions 
       return known;
     };
     for (const plugin of plugins) {
-      assertFilled(`Plugin "${plugin.name}"`, plugin.spec.needs, isFilled);
       await install(plugin, container, surfaceOf, scope);
     }
     for (const surface of [...served.node.surfaces, ...served.webSocket.surfaces]) surfaceOf(surface);
     await ready();
+    flat.onOpen({ name, adapters });
     if (host) container.expose(host, name, scope);
     // Opened last, so closed first: event sources close only after their readers are gone.
     scope.onClose(() => surfaces.forEach((surface) => surface.endEventStreams()));
@@ -146,7 +147,7 @@ export async function createApp(preset: Preset, { container: host }: AppOptions 
     },
     has: (port) => container.has(port),
     port(port) {
-      assertFilled(`App "${name}"`, { port }, (wanted) => container.has(wanted));
+      if (!port.many && !container.has(port)) throw new Error(`App "${name}" has no adapter for the port "${port.id}"`);
       return container.get(port);
     },
     close,
@@ -177,11 +178,28 @@ async function install(
   }
 }
 
-/** Log lines of a plugin or of an adapter name it. */
+/** The ports of a plugin or of an adapter. Its log lines name it, and what it hands in cannot end the process. */
 function givenTo(part: string, needs: Needs, container: Container): Given<Needs> {
+  const guarded = ({ id }: Port<unknown>, instance: unknown) =>
+    instance === undefined ? undefined : guardedPort(id, instance, part, logOf(container));
   const given = container.give(needs);
-  const own = Object.entries(needs).filter(([, port]) => port.id === telemetry.id && !port.isLater);
-  return { ...given, ...Object.fromEntries(own.map(([key]) => [key, telemetryOfArea(container.get(telemetry), part)])) };
+  return Object.fromEntries(
+    Object.entries(needs).map(([key, port]) => {
+      const instance: unknown = given[key];
+      return [key, port.isLater ? () => guarded(port, (instance as () => unknown)()) : guarded(port, instance)];
+    }),
+  ) as Given<Needs>;
+}
+
+/** The log of the app, whose adapter may open later than the part that logs. */
+function logOf(container: Container): Log {
+  const log = () => (container.has(telemetry) ? container.get(telemetry) : builtIn.telemetry).log;
+  return {
+    debug: (message, fields) => log().debug(message, fields),
+    info: (message, fields) => log().info(message, fields),
+    warn: (message, fields, cause) => log().warn(message, fields, cause),
+    error: (message, fields, cause) => log().error(message, fields, cause),
+  };
 }
 
 /** With an audit, it records refused calls. */
@@ -191,13 +209,6 @@ function noteRefusals(container: Container, scope: Scope): Refusals["note"] | un
   const refusals = new Refusals(given);
   scope.onClose(() => refusals.close());
   return (surface, head) => refusals.note(surface, head);
-}
-
-function assertFilled(who: string, needs: Needs, isFilled: (port: Port<unknown>) => boolean): void {
-  for (const port of Object.values(needs)) {
-    if (!port.many && !port.isOptional && !isFilled(port))
-      throw new Error(`${who} needs port "${port.id}", which no adapter of this preset fills`);
-  }
 }
 
 /** Two plugins with the same name would hide each other's contract. */

@@ -1,14 +1,13 @@
 import * as v from "valibot";
 import type { Adapter } from "./adapter.ts";
+import { optionProblems } from "./config.ts";
 import type { Plugin } from "./plugin.ts";
 
-/** A plugin's options as its schema parses them. Throws a sentence that names each invalid option. */
+/** A plugin's options as its schema parses them. Throws a line for each invalid option, as `loadConfig` does for settings. */
 export function pluginConfig({ spec, options }: Plugin): unknown {
   const config = v.safeParse(spec.config, options);
   if (config.success) return config.output;
-  const lines = config.issues.map(
-    (issue) => `  ${v.getDotPath(issue) ?? "(options)"}: expected ${issue.expected ?? "another value"}`,
-  );
+  const lines = optionProblems(spec.config, options, config.issues).map((line) => `  ${line}`);
   throw new Error(`Plugin "${spec.name}" was given options that it does not take:\n${lines.join("\n")}`);
 }
 

@@ -1,6 +1,6 @@
 import * as v from "valibot";
-import { type ConfigSources, type Layers, layerSources, type SecretFile } from "./config/layers.ts";
-import { type ConfigProblem, ConfigUnusable, foundKind, foundValue } from "./config/problem.ts";
+import { type ConfigSources, keyHint, type Layers, layerSources, type SecretFile } from "./config/layers.ts";
+import { type ConfigProblem, ConfigUnusable, foundKind, foundValue, problemLine } from "./config/problem.ts";
 import { type ConfigSetting, listSettings } from "./config/settings.ts";
 import { type ConfigShape, readShape } from "./config/shape.ts";
 
@@ -33,6 +33,31 @@ export function loadConfig<const S extends v.GenericSchema<any, any>>(
   const problems = onePerPath([...layers.problems, ...(result.issues ?? []).map((issue) => problemOf(issue, shape, layers))]);
   if (!result.success || problems.length > 0) throw new ConfigUnusable(problems);
   return { value: result.output, settings: listSettings(shape, layers, result.output), secretFiles: layers.secretFiles };
+}
+
+/**
+ * Options that code gave to a part, and why its schema refused them, one line each. The lines contain no text of the options, because any text
+ * may be a secret.
+ */
+export function optionProblems(
+  schema: v.GenericSchema<any, any>,
+  options: unknown,
+  issues: readonly v.BaseIssue<unknown>[],
+): readonly string[] {
+  const root = readShape(schema);
+  const problems = issues.map(({ path: at = [], message, input }): ConfigProblem => {
+    const keys = at.map((item) => String(item.key));
+    const path = keys.length === 0 ? "(options)" : keys.join(".");
+    const { shape } = shapeAt(root, keys);
+    const parent = shapeAt(root, keys.slice(0, -1)).shape;
+    const written = writtenAt(options, keys);
+    if (!shape && parent?.entries)
+      return { path, expected: "no such option", found: foundKind(written), hint: keyHint(keys.at(-1)!, parent, "options") };
+    const expected = message.startsWith("Invalid ") ? (shape?.expected ?? "another value") : message;
+    const scalar = typeof input === "number" || typeof input === "boolean" ? String(input) : undefined;
+    return { path, expected, found: foundKind(written, scalar) };
+  });
+  return onePerPath(problems).map(problemLine);
 }
 
 /** A key with an early problem, such as a missing secret, fails the schema a second time. */

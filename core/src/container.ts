@@ -1,11 +1,14 @@
-// The only file that uses tsyringe. tsyringe does not load without the Reflect polyfill, which is therefore imported first.
-import "reflect-metadata";
-import { container, type DependencyContainer } from "tsyringe";
 import type { Given, Needs, Port } from "./port.ts";
 import type { Scope } from "./scope.ts";
 
-/** The tsyringe container of a host application. */
-export type HostContainer = DependencyContainer;
+/**
+ * The container of a host application, as far as an app uses it: `DependencyContainer` of tsyringe has this shape. The host loads tsyringe,
+ * with the polyfill `reflect-metadata` that tsyringe requires.
+ */
+export interface HostContainer {
+  /** Registers a factory that is called at each resolving of the token. */
+  register<T>(token: PortToken<T>, provider: { useFactory(): T }): unknown;
+}
 
 /**
  * The token of a port in a host's container. Its type is a class, so that the resolved value has the port's type. It is never
@@ -32,14 +35,18 @@ export function portToken<T>({ id }: Port<T>): PortToken<T> {
   return token;
 }
 
-/** One child container per app. It holds ready instances only: no classes, no factories, no decorators. */
+/** The open instances of one app under the ids of their ports. */
 export class Container {
-  readonly #box: DependencyContainer = container.createChildContainer();
+  /** By id of the port. Only a many-port has several. */
+  readonly #instances = new Map<string, unknown[]>();
   readonly #ports = new Map<string, Port<unknown>>();
 
   put<T>(port: Port<T>, instance: T): void {
-    if (!port.many && this.has(port)) throw new Error(`Port "${port.id}" is filled by two adapters; a preset gives it one`);
-    this.#box.registerInstance(port.id, instance);
+    const others = this.#instances.get(port.id) ?? [];
+    if (!port.many && others.length > 0) {
+      throw new Error(`Port "${port.id}" is filled by two adapters; a preset gives it one`);
+    }
+    this.#instances.set(port.id, [...others, instance]);
     this.#ports.set(port.id, port);
   }
 
@@ -72,13 +79,15 @@ export class Container {
   }
 
   has(port: Port<unknown>): boolean {
-    return this.#box.isRegistered(port.id);
+    return this.#instances.has(port.id);
   }
 
-  /** A many-port without an adapter is an empty list. */
+  /** A many-port without an adapter is an empty list. Throws for another port without an adapter. */
   get<T>(port: Port<T>): T {
-    if (port.many) return (this.has(port) ? this.#box.resolveAll(port.id) : []) as T;
-    return this.#box.resolve<T>(port.id);
+    const found = this.#instances.get(port.id);
+    if (port.many) return (found ?? []) as T;
+    if (!found) throw new Error(`Port "${port.id}" is filled by no adapter of this app`);
+    return found[0] as T;
   }
 
   give<N extends Needs>(needs: N): Given<N> {
@@ -94,9 +103,5 @@ export class Container {
       if (isMissing()) throw new Error(`Port "${id}" was asked for before its adapter was open`);
       return this.get({ id, many });
     };
-  }
-
-  async dispose(): Promise<void> {
-    await this.#box.dispose();
   }
 }

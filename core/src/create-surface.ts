@@ -1,7 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { H3, type HTTPError, toResponse } from "h3";
+import { addRoute, createRouter, findAllRoutes } from "rou3";
 import { FastResponse } from "srvx";
 import { NodeRequest, sendNodeResponse } from "srvx/node";
+import { guardCall } from "./guard-call.ts";
 import { answer, type Refusal } from "./http/answer.ts";
 import { answerWebSocket } from "./http/answer-web-socket.ts";
 import { EventStreams } from "./http/event-streams.ts";
@@ -9,7 +11,7 @@ import { FetchDoor } from "./http/from-fetch.ts";
 import { hasLeft, NodeDoor } from "./http/from-node.ts";
 import { type Doors, hostBound } from "./http/host-bound.ts";
 import { originRule } from "./http/origin-rule.ts";
-import type { InstalledRoute, PathRoutes, SurfaceServices } from "./http/pipeline.ts";
+import { type InstalledRoute, type PathRoutes, routeFor, type SurfaceServices } from "./http/pipeline.ts";
 import { refuseUpgrade } from "./http/refuse-upgrade.ts";
 import { callerIdHeader, idHeaders, requestIds } from "./http/request-id.ts";
 import { SurfaceEvent } from "./http/surface-event.ts";
@@ -18,6 +20,8 @@ import { withHeaders } from "./http/web-headers.ts";
 import type { NodePath } from "./ports/node-paths.ts";
 import type { WebSocketPath } from "./ports/websocket-paths.ts";
 import type { Surface, SurfaceOptions } from "./surface.ts";
+
+const ATTACH = "call attach(server, surface) of @portico/core/node";
 
 /** A surface that still accepts routes. The app adds them while it starts. */
 export interface SurfaceBuilder extends Surface {
@@ -41,8 +45,13 @@ export function createSurface(
   const idsOf = (header: string | string[] | null | undefined) =>
     requestIds(typeof header === "string" ? header : undefined, services.ids);
   const paths = new Map<string, PathRoutes>();
-  /** Paths whose routes answer pages of all origins. */
-  const openToPages: string[] = [];
+  /** The same by pattern, to find every declared path that matches a requested one. */
+  const table = createRouter<PathRoutes>();
+  /** The most exact path first. A path with a trailing slash is another path (specification 4.1), although the table ignores it. */
+  const matchesOf = (pathname: string) =>
+    findAllRoutes(table, "", pathname)
+      .filter(({ data }) => data.path.endsWith("/") === pathname.endsWith("/"))
+      .reverse();
   const unmatched: PathRoutes = { path: "", surface: name, methods: new Map() };
   /**
    * Answer through the door of the request. On Node, the answer is sent when this resolves, and middleware gets only its status.
@@ -55,8 +64,23 @@ export function createSurface(
       return answered.then(() => new FastResponse(null, { status: response.statusCode }));
     }
     const door = new FetchDoor(event, context.params);
-    void answer(routes, door, services, refusal);
+    answer(routes, door, services, refusal).catch((error: unknown) => door.cut(error));
     return door.answered;
+  };
+  /**
+   * The routes of the most exact path that has the method. `PUT /api/workflow/events` is the retired `PUT /api/workflow/:id`, although the path
+   * `/api/workflow/events` exists. Without such a path, all methods of all matching paths are allowed.
+   */
+  const routesOf = (routes: PathRoutes, { req, url, context }: SurfaceEvent): PathRoutes => {
+    if (routeFor(routes, req.method)) return routes;
+    const matches = matchesOf(url.pathname);
+    const having = matches.find(({ data }) => routeFor(data, req.method));
+    if (!having) {
+      const others = matches.flatMap(({ data }) => [...data.methods]);
+      return { ...routes, methods: new Map([...routes.methods, ...others.filter(([method]) => !routes.methods.has(method))]) };
+    }
+    context.params = having.params ?? {};
+    return having.data;
   };
   const h3: H3 = new H3({
     silent: true,
@@ -70,7 +94,7 @@ export function createSurface(
   });
   if (options) {
     const refuse = (event: SurfaceEvent) => respond(unmatched, event, { code: "origin_not_allowed" });
-    h3.use(originRule(options, refuse, (path) => openToPages.some((open) => isPathOf(open, path))));
+    h3.use(originRule(options, refuse, (path) => matchesOf(path).some(({ data }) => isOpenToPages(data))));
   }
   const run = (event: SurfaceEvent, refusal?: Refusal): unknown => {
     const webSocket = webSocketPaths.size > 0 && !refusal ? webSocketPaths.get(event.target.pathname) : undefined;
@@ -86,13 +110,16 @@ export function createSurface(
     }
   };
   const answerServed = (served: NodePath, request: IncomingMessage, response: ServerResponse) => {
-    try {
-      response.setHeader("x-request-id", idHeaders(idsOf(request.headers["x-request-id"]))["x-request-id"]);
-      served.request(request, response);
-    } catch (error) {
-      log.error(`A request on surface "${name}" failed`, { path: served.path }, error);
-      response.destroy();
-    }
+    guardCall(
+      () => {
+        response.setHeader("x-request-id", idHeaders(idsOf(request.headers["x-request-id"]))["x-request-id"]);
+        return served.request(request, response);
+      },
+      (error) => {
+        log.error(`A request on surface "${name}" failed`, { path: served.path }, error);
+        response.destroy();
+      },
+    );
   };
   const sendOnNode = async (event: SurfaceEvent, response: ServerResponse, handled: unknown): Promise<void> => {
     try {
@@ -110,9 +137,18 @@ export function createSurface(
       response.destroy();
     }
   };
+  let isAttached = true;
+  /** A host that does not attach the surface serves no realtime channel, and would not notice. */
+  const warnOfUnattached = (path: string) => {
+    if (isAttached) log.warn(`Surface "${name}" is not attached: realtime connections cannot be made`, { path, fix: ATTACH });
+    isAttached = false;
+  };
   const doors: Doors = {
     async fetch(request, refusal) {
       const event = new SurfaceEvent(request, h3);
+      // A path of plain WebSockets is opened by the host, from the hooks on the answer.
+      const { pathname } = event.target;
+      if (nodePaths.has(pathname) && !webSocketPaths.has(pathname)) warnOfUnattached(pathname);
       const response = await toResponse(run(event, refusal), event, h3.config);
       if (event.isTaken) return response;
       const ids = idsOf(request.headers.get("x-request-id"));
@@ -123,7 +159,10 @@ export function createSurface(
     },
     node(request, response, refusal) {
       const served = nodePaths.get(pathOf(request.url));
-      if (served && !refusal) return answerServed(served, request, response);
+      if (served && !refusal) {
+        if (request.headers.upgrade?.toLowerCase() === "websocket") warnOfUnattached(served.path);
+        return answerServed(served, request, response);
+      }
       const event = new SurfaceEvent(new NodeRequest({ req: request, res: response }), h3, response);
       return sendOnNode(event, response, run(event, refusal));
     },
@@ -138,12 +177,13 @@ export function createSurface(
     upgrade(request, socket, head) {
       const served = nodePaths.get(pathOf(request.url));
       if (!served) return false;
-      try {
-        served.upgrade(request, socket, head);
-      } catch (error) {
-        log.error(`An upgrade on surface "${name}" failed`, { path: served.path }, error);
-        refuseUpgrade(socket, 500, { error: "internal_error", message: "Internal error" }, callerIdHeader(request));
-      }
+      guardCall(
+        () => served.upgrade(request, socket, head),
+        (error) => {
+          log.error(`An upgrade on surface "${name}" failed`, { path: served.path }, error);
+          refuseUpgrade(socket, 500, { error: "internal_error", message: "Internal error" }, callerIdHeader(request));
+        },
+      );
       return true;
     },
     node: (request, response) => doors.node(request, response),
@@ -157,29 +197,24 @@ export function createSurface(
         );
       }
       routes.methods.set(method, route);
-      if (route.contract.otherOrigins === "answered") openToPages.push(path);
       unmatched.envelope ??= route.contract.envelope;
       unmatched.faults ??= route.contract.faults;
       if (known) return;
       paths.set(path, routes);
+      addRoute(table, "", path, routes);
       h3.all(path, (event) => {
         // h3 matches `/path/` as `/path`. A path that no contract declares is unregistered (specification 4.1).
         const isDeclared = event.url.pathname.endsWith("/") === path.endsWith("/");
-        return respond(isDeclared ? routes : unmatched, event as SurfaceEvent);
+        const asked = event as SurfaceEvent;
+        return respond(isDeclared ? routesOf(routes, asked) : unmatched, asked);
       });
     },
   };
   return surface;
 }
 
-/** Whether a path is one of a contract, in which `:name` matches one segment. */
-function isPathOf(declared: string, path: string): boolean {
-  const segments = path.split("/");
-  const wanted = declared.split("/");
-  return (
-    wanted.length === segments.length &&
-    wanted.every((each, at) => (each.startsWith(":") ? segments[at] !== "" : each === segments[at]))
-  );
+function isOpenToPages({ methods }: PathRoutes): boolean {
+  return [...methods.values()].some(({ contract }) => contract.otherOrigins === "answered");
 }
 
 function pathOf(url: string | undefined): string {

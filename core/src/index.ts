@@ -1,7 +1,7 @@
 // Presets, and the apps that run them
 export { type App, type AppOptions, createApp } from "./app.ts";
 export { type HostContainer, type PortToken, portToken } from "./container.ts";
-export { definePreset, type FlatPreset, flattenPreset, type Preset } from "./preset.ts";
+export { allAdapters, definePreset, type FlatPreset, flattenPreset, type OpenedPreset, type Preset } from "./preset.ts";
 export type { Fetch, NodeListener, Surface, SurfaceOptions } from "./surface.ts";
 
 // Ports, and the adapters that fill them
@@ -39,6 +39,8 @@ export {
   defineChannel,
   openChannel,
 } from "./channel.ts";
+export { firstCharacters, hasAtMost, maxCharacters } from "./characters.ts";
+export { jsonObject, objectOnly, record } from "./json-object.ts";
 export { definePlugin, type Plugin, type PluginSpec } from "./plugin.ts";
 export {
   type Contract,
@@ -63,6 +65,9 @@ export { type Access, defineAccess, instanceAccess, openAccess, scraperAccess } 
 export { auditActor, type AuditWriter, auditWriter } from "./audit-actor.ts";
 export { accessErrors } from "./access-errors.ts";
 export { bearerToken, callerOf, instanceScheme, ownerScheme } from "./http/credential.ts";
+export { CREDENTIAL_PREFIXES, type CredentialPrefix } from "./credential-prefixes.ts";
+export { createEndedSessions, type EndedSessions } from "./ended-sessions.ts";
+export { latestEnd } from "./issued-by-sessions.ts";
 export { createInstanceSessions } from "./instance-sessions.ts";
 export { createSignedTokens, type SignedToken, type SignedTokenKind, type SignedTokens } from "./signed-tokens.ts";
 export { isOriginAllowed, type OriginFacts } from "./http/is-origin-allowed.ts";
@@ -75,10 +80,14 @@ export { findShortage, type Shortage, SHORTAGE_WORDS } from "./shortage.ts";
 // Bodies that arrive
 export { BodyCut, BodySilent, BodyTooLarge, eachChunk, readBody, takeArrived } from "./http/body.ts";
 export { parseJsonBody } from "./http/parse-json-body.ts";
+export { isExistingDay } from "./is-existing-day.ts";
+export { hasInexactWhole, parseJson, quoteLongNumbers } from "./parse-json.ts";
 export { roomIn } from "./http/room-in.ts";
 export type { StreamedBody } from "./http/streamed-body.ts";
 export { openUpload, type Upload, type UploadFlaw, UploadInvalid, type UploadOptions, UploadTooLarge } from "./http/upload.ts";
 export { hasMoreLevels } from "./json-levels.ts";
+export { passStream, readStream, type StreamReading } from "./http/read-stream.ts";
+export { notUtf8 } from "./not-utf8.ts";
 
 // Answers: long JSON, files and parts of files
 export { acceptedCoding } from "./http/accepted-coding.ts";
@@ -118,6 +127,8 @@ export {
   secretFromEnv,
 } from "./config.ts";
 export { DURATION, parseDuration } from "./parse-duration.ts";
+export { guardCall, reportFailure, withHandledRejections } from "./guard-call.ts";
+export { withoutEnd } from "./without-end.ts";
 export { createLive, type Live, type PrepareChange, type Replaceable, selectLive } from "./live.ts";
 export { Overlap, type OverlapOptions } from "./overlap.ts";
 export { Secret } from "./secret.ts";
@@ -131,7 +142,6 @@ export { createPendingUploads, PENDING_SWEEP_MS, type PendingUploads, pendingUpl
 export { addModelUsage } from "./add-model-usage.ts";
 export { readOncePerTurn } from "./read-once-per-turn.ts";
 export { readPages } from "./read-pages.ts";
-export { createIndexing, INDEXING_CHORE, type Indexing } from "./find/create-indexing.ts";
 export { readFindCursor, toFindCursor } from "./find/find-cursor.ts";
 export { findPage, type FindOrder, type FindPlace, type FindSource, type FoundPage } from "./find/find-page.ts";
 export { createTagIndex, type Tagged, type TagIndex } from "./find/tag-index.ts";

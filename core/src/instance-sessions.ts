@@ -1,3 +1,4 @@
+import { CREDENTIAL_PREFIXES } from "./credential-prefixes.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { Ids } from "./ports/ids.ts";
 import type { Signing } from "./ports/signing.ts";
@@ -16,5 +17,5 @@ export function createInstanceSessions(given: {
   readonly clock: Clock;
   readonly ids: Ids;
 }): SignedTokens {
-  return createSignedTokens({ purpose: "instance-session", prefix: "session_", lifetimeMs: SESSION_MS }, given);
+  return createSignedTokens({ purpose: "instance-session", prefix: CREDENTIAL_PREFIXES.session, lifetimeMs: SESSION_MS }, given);
 }

@@ -1,3 +1,4 @@
+import { maxCharacters } from "./characters.ts";
 import * as v from "valibot";
 
 /** What several model calls used (`ports.ModelUsage`), as calls show it. Fields that are not known are absent. */
@@ -11,7 +12,7 @@ export const modelUsage = v.object({
 /** The areas that call models. */
 export const modelCallers = v.picklist(["agent", "workflow", "proxy"]);
 
-const value = v.optional(v.pipe(v.string(), v.maxLength(256)));
+const value = v.optional(v.pipe(v.string(), maxCharacters(256)));
 
 /** Parts of a query that choose calls of models: a value that they must have. */
 export const callFilters = {

@@ -53,5 +53,7 @@ export interface Plugin {
 export function definePlugin<const N extends Needs, S extends Schema, C extends Contract, G extends Guards = Guards>(
   spec: PluginSpec<N, S, C, G>,
 ): (options: InferInput<S>) => Plugin {
-  return (options) => ({ name: spec.name, spec, options });
+  const make = (options: InferInput<S>): Plugin => ({ name: spec.name, spec, options });
+  // A preset that lists the function itself is refused with this name.
+  return Object.defineProperty(make, "name", { value: spec.name });
 }

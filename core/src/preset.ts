@@ -1,5 +1,6 @@
 import type { Adapter } from "./adapter.ts";
 import { broughtBy, replaces } from "./brought-adapters.ts";
+import { checkParts } from "./check-parts.ts";
 import { nearestWord } from "./config/nearest.ts";
 import type { Plugin } from "./plugin.ts";
 import type { SurfaceOptions } from "./surface.ts";
@@ -18,6 +19,17 @@ export interface Preset {
   readonly plugins?: readonly Plugin[];
   /** Options of whole surfaces, by surface name. */
   readonly surfaces?: Readonly<Record<string, SurfaceOptions>>;
+  /**
+   * Called when the app is open, with its name and all its adapters. Those of extended presets are called first. An error closes the app, and fails
+   * its start.
+   */
+  readonly onOpen?: (opened: OpenedPreset) => void;
+}
+
+/** What an app opened. */
+export interface OpenedPreset {
+  readonly name: string;
+  readonly adapters: readonly Adapter[];
 }
 
 /** Declare a preset that has options. */
@@ -29,12 +41,15 @@ export function definePreset<O = void>(build: (options: O) => Preset): (options:
  * Merges a preset with all presets that it extends. Children win: an adapter for the same single port, or a plugin of the same
  * name, replaces the parent's. Adapters of a many-port are added to the parent's. Surface options replace the parent's options of
  * the same surface. Throws a sentence if `without` names a part that the parent does not have: a misspelled name must not leave
- * an area enabled.
+ * an area enabled. Throws a sentence for a part that was not called, not spread, or is in the wrong list.
  */
 export function flattenPreset(preset: Preset): FlatPreset {
+  checkParts(preset);
   const base = withoutParts(
     preset,
-    preset.extends ? flattenPreset(preset.extends) : { name: "", adapters: [], plugins: [], surfaces: {}, without: [] },
+    preset.extends
+      ? flattenPreset(preset.extends)
+      : { name: "", adapters: [], plugins: [], surfaces: {}, without: [], onOpen: () => {} },
   );
   const adapters = preset.adapters ?? [];
   const plugins = preset.plugins ?? [];
@@ -47,6 +62,10 @@ export function flattenPreset(preset: Preset): FlatPreset {
     plugins: [...base.plugins.filter((old) => !plugins.some((own) => own.name === old.name)), ...plugins],
     surfaces: { ...base.surfaces, ...preset.surfaces },
     without: base.without,
+    onOpen(opened) {
+      base.onOpen(opened);
+      preset.onOpen?.(opened);
+    },
   };
 }
 

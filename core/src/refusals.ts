@@ -47,8 +47,8 @@ export class Refusals {
     this.#gathered.delete(surface);
     const { audit, telemetry } = this.#given;
     const fact = { action: "access.refused", object: surface, count: gathered.count, who: gathered.last };
-    const writing = audit
-      .record(fact)
+    const writing = Promise.resolve()
+      .then(() => audit.record(fact))
       .catch((error: unknown) => telemetry.log.warn("Refused calls could not be recorded in the audit", { surface }, error))
       .finally(() => this.#written.delete(writing));
     this.#written.add(writing);

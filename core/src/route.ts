@@ -14,7 +14,10 @@ export interface RouteContract extends ContractDefaults {
   readonly path: `/${string}`;
   readonly summary: string;
   readonly params?: Schema;
-  /** Schema of single values. A parameter that occurs twice is an array of strings, which the schema accepts or refuses. */
+  /**
+   * Schema of single values. A parameter that occurs twice is an array of strings, which the schema accepts or refuses. Without a schema, all
+   * parameters are ignored. `readParameters` makes a schema that refuses unknown ones.
+   */
   readonly query?: Schema;
   /** A JSON body. Exchange routes read their body themselves and declare it for the documents only. */
   readonly body?: Schema;

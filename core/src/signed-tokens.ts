@@ -1,3 +1,4 @@
+import type { CredentialPrefix } from "./credential-prefixes.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { Ids } from "./ports/ids.ts";
 import { type Signing, SigningUnavailable } from "./ports/signing.ts";
@@ -8,7 +9,7 @@ export interface SignedTokenKind {
   /** Purpose of the signature. Tokens of one purpose are not accepted for another. */
   readonly purpose: string;
   /** The first characters of every token of this kind. */
-  readonly prefix: string;
+  readonly prefix: CredentialPrefix;
   /** Milliseconds. */
   readonly lifetimeMs: number;
 }

@@ -56,7 +56,7 @@ export interface SurfaceOptions {
   /**
    * How requests of pages of other origins are handled; default: `refused`. `answered` answers them without CORS headers, so that
    * a browser hides the answer from the page. It is for surfaces whose callers are programs: some programs, such as browser
-   * extensions, send an `Origin`. `as ever` is the old name of `answered`: it warns, and will be removed in the next minor version.
+   * extensions, send an `Origin`.
    */
-  readonly otherOrigins?: "refused" | "answered" | "as ever";
+  readonly otherOrigins?: "refused" | "answered";
 }

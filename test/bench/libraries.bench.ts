@@ -6,7 +6,6 @@ const imports: Readonly<Record<string, readonly string[]>> = {
   "crossws, with its Node adapter": ["crossws/adapters/node"],
   "socket.io and engine.io": ["socket.io", "engine.io"],
   listhen: ["listhen"],
-  "tsyringe and reflect-metadata": ["reflect-metadata", "tsyringe"],
   "unstorage's driver for folders": ["unstorage/drivers/fs"],
   unstorage: ["unstorage"],
   "db0, and unstorage's driver for it": ["db0", "db0/connectors/node-sqlite", "unstorage/drivers/db0"],

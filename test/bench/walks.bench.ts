@@ -1,6 +1,8 @@
 /**
  * Counts the source files and functions that an action passes: `npm run bench:walks`, some seconds. The preset `local` runs in this
- * process. Each action is done twice, and V8's coverage counts the second time. Code that runs only when a file is loaded is not counted.
+ * process. After a first time, each action is done until V8's coverage counts the same number of files twice: other work of the process may run at
+ * the same time. Code that runs only when a file is loaded is not counted.
+ * `--files` prints the files. `test/rooms/walks.test.ts` has the limits.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -21,6 +23,8 @@ const OWNER = "owner-token-0123456789";
 const WORKFLOW = "workflow-token-0123456789";
 const root = pathToFileURL(resolve(import.meta.dirname, "../..")).href;
 const SOURCE = /^\/(?:core|adapters|plugins|client|presets)\/src\//;
+
+const MOST_TIMES = 6;
 
 const session = new Session();
 session.connect();
@@ -143,14 +147,12 @@ async function platform(name: string): Promise<App> {
 async function walk(name: string, act: () => Promise<unknown>): Promise<void> {
   await undo(await act());
   await wait(300);
-  await session.post("Profiler.takePreciseCoverage");
-  const undoing = await act();
-  const { result } = await session.post("Profiler.takePreciseCoverage");
-  await undo(undoing);
-  const entered = result
-    .filter(({ url }) => url.startsWith(root) && SOURCE.test(url.slice(root.length)))
-    .map(({ url, functions }) => ({ url, calls: functions.filter(({ ranges }) => ranges.some(({ count }) => count > 0)).length }))
-    .filter(({ calls }) => calls > 0);
+  let entered = await entering(act);
+  for (let isTwice = false, times = 1; !isTwice && times < MOST_TIMES; times++) {
+    const next = await entering(act);
+    isTwice = next.length === entered.length;
+    if (next.length < entered.length) entered = next;
+  }
   if (process.argv.includes("--files"))
     console.log(
       entered
@@ -159,6 +161,18 @@ async function walk(name: string, act: () => Promise<unknown>): Promise<void> {
         .join("\n"),
     );
   console.log(`${name}: ${entered.length} files, ${entered.reduce((sum, { calls }) => sum + calls, 0)} functions`);
+}
+
+/** The files that an action enters, and the functions that it calls there. */
+async function entering(act: () => Promise<unknown>): Promise<readonly { readonly url: string; readonly calls: number }[]> {
+  await session.post("Profiler.takePreciseCoverage");
+  const undoing = await act();
+  const { result } = await session.post("Profiler.takePreciseCoverage");
+  await undo(undoing);
+  return result
+    .filter(({ url }) => url.startsWith(root) && SOURCE.test(url.slice(root.length)))
+    .map(({ url, functions }) => ({ url, calls: functions.filter(({ ranges }) => ranges.some(({ count }) => count > 0)).length }))
+    .filter(({ calls }) => calls > 0);
 }
 
 async function undo(undoing: unknown): Promise<void> {

@@ -207,7 +207,7 @@ interface OpenCall {
 }
 
 async function openCalls(url: string): Promise<readonly OpenCall[]> {
-  const { approvals } = await call(url, "/api/approvals?limit=1000");
+  const { approvals } = await call(url, "/api/approvals?limit=200");
   return approvals.map(({ runId, callId, arguments: { of } }: any) => ({ of, runId, callId }));
 }
 

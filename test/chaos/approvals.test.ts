@@ -104,7 +104,8 @@ it(
       const told = receipts
         .get(runId)!
         .flatMap(({ tool_calls }) => tool_calls)
-        .find(({ arguments: args }) => args.of === of);
+        // Of an edited call, the receipt has the executed arguments, and the model's beside them.
+        .find(({ arguments: args, proposed_arguments: proposed = args }) => proposed.of === of);
       expect(told, `${of} is in the receipt`).toBeDefined();
       expect(callId).toBe(told.id);
       const isClosed = receipts.get(runId)!.some(({ outcome }) => outcome.status === "failed");
@@ -189,7 +190,7 @@ interface OpenCall {
 }
 
 async function openCalls(url: string): Promise<readonly OpenCall[]> {
-  const { approvals } = await call(url, "/api/approvals?limit=1000");
+  const { approvals } = await call(url, "/api/approvals?limit=200");
   return approvals.map(({ runId, callId, arguments: args }: any) => {
     if (!known.has(args.of)) known.set(args.of, { runId, callId, attempts: [] });
     return { of: args.of, runId, callId };

@@ -7,7 +7,7 @@ import { inAnyOrder, readAnswers } from "../fixtures/read-answers.ts";
 import { type ClusterPlace, clusterPlace } from "../harness/cluster.ts";
 import { runCommand, startPortico } from "../harness/portico-process.ts";
 
-const FIXTURE = join(import.meta.dirname, "../fixtures/stores/formats");
+const FIXTURE = join(import.meta.dirname, "../fixtures/stores/first");
 
 const first = await clusterPlace();
 await first?.remove();

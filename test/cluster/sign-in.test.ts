@@ -30,6 +30,17 @@ describe.skipIf(!first)("signing in to a cluster", () => {
     }
   });
 
+  it("signs out at every process", async () => {
+    const made = await post(`${at(0, "agent")}/api/sign-in-links`, { "x-agent-service-token": CLUSTER_OWNER });
+    const code = ((await made.json()) as { url: string }).url.split("/").at(-1);
+    const { token } = (await (await post(`${at(0, "agent")}/api/sign-in`, {}, { code })).json()) as { token: string };
+    const headers = { "x-agent-service-token": token };
+    const statusAt = async (member: number) => (await fetch(`${at(member, "agent")}/api/handshake`, { headers })).status;
+    expect(await Promise.all([0, 1].map(statusAt))).toEqual([200, 200]);
+    expect((await fetch(`${at(0, "agent")}/api/session`, { method: "DELETE", headers })).status).toBe(204);
+    expect(await Promise.all([0, 1].map(statusAt))).toEqual([401, 401]);
+  });
+
   it("gives tokens of the workflow service that every process accepts", async () => {
     const issued = await post(`${at(0, "agent")}/api/service-tokens`, { "x-agent-service-token": CLUSTER_OWNER });
     const { token } = (await issued.json()) as { token: string };

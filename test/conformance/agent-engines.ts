@@ -1,5 +1,6 @@
 import type { Adapter, ports } from "@portico/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describeSuite } from "./describe-suite.ts";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
 /** The adapter under test, and what it needs. */
@@ -66,7 +67,7 @@ async function noTool(): Promise<ports.ToolResult> {
 
 /** The law of agent engines, as vitest tests. `make` is called once per test. */
 export function agentEngineConformance(name: string, make: () => AgentEngineUnderTest | Promise<AgentEngineUnderTest>): void {
-  describe(`agent-engines port: ${name}`, () => {
+  describeSuite(`agent-engines port: ${name}`, () => {
     let made: AgentEngineUnderTest;
     let opened: OpenAdapter<ports.AgentEngine>;
     let engine: ports.AgentEngine;

@@ -1,5 +1,6 @@
 import { type Adapter, ports } from "@portico/core";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describeSuite } from "./describe-suite.ts";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
 /** The adapter under test, and what it needs. */
@@ -19,7 +20,7 @@ export interface AgentsUnderTest {
 
 /** The law of the agents port, as vitest tests. `make` is called once per test. */
 export function agentsConformance(name: string, make: () => AgentsUnderTest | Promise<AgentsUnderTest>): void {
-  describe(`agents port: ${name}`, () => {
+  describeSuite(`agents port: ${name}`, () => {
     let made: AgentsUnderTest;
     let opened: OpenAdapter<ports.Agents>;
     let agents: ports.Agents;

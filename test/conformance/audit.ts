@@ -1,5 +1,6 @@
 import { type Adapter, ports, ServiceError } from "@portico/core";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { describeSuite } from "./describe-suite.ts";
 import { openAdapter } from "./open-adapter.ts";
 
 /** The adapter under test, over stores that the test sees, too. */
@@ -21,7 +22,7 @@ const fact = (action: string, more: Partial<ports.AuditFact> = {}): ports.AuditF
 
 /** The law of the port `audit`, as vitest tests. `make` is called once per test. */
 export function auditConformance(name: string, make: () => AuditSubject | Promise<AuditSubject>): void {
-  describe(`audit port: ${name}`, () => {
+  describeSuite(`audit port: ${name}`, () => {
     let subject: AuditSubject;
     let records: ports.Records;
     let audit: ports.Audit;

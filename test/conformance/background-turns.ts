@@ -1,5 +1,6 @@
 import { type Adapter, defineAdapter, definePort, ports } from "@portico/core";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { describeSuite } from "./describe-suite.ts";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
 /** The adapter under test, and what it needs. */
@@ -40,7 +41,7 @@ export function backgroundTurnsConformance(
   name: string,
   make: () => BackgroundTurnsSubject | Promise<BackgroundTurnsSubject>,
 ): void {
-  describe(`background turns port: ${name}`, () => {
+  describeSuite(`background turns port: ${name}`, () => {
     let opened: OpenAdapter<Waiting>;
     let turns: ports.BackgroundTurns;
     let engine: ports.Engine;

@@ -5,6 +5,7 @@ import { setImmediate } from "node:timers/promises";
 import { Readable } from "node:stream";
 import { type Adapter, ports } from "@portico/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describeSuite } from "./describe-suite.ts";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
 /** The adapter under test, and what it needs. */
@@ -29,7 +30,7 @@ export function blobsConformance(
   make: () => BlobsUnderTest | Promise<BlobsUnderTest>,
   { shared = false }: BlobsConformanceOptions = {},
 ): void {
-  describe(`blobs port: ${name}`, () => {
+  describeSuite(`blobs port: ${name}`, () => {
     let made: BlobsUnderTest;
     let opened: OpenAdapter<ports.Blobs>;
     let blobs: ports.Blobs;

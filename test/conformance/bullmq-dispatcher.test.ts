@@ -70,10 +70,14 @@ describe.runIf(place)("the queue of engine/bullmq", () => {
 
   it("brings what a process has no room for to others, before later offers", async () => {
     await open().offer(offersOf(100));
+    const whole = await jobs();
     const first = consumer(open(), 5);
     await expect.poll(() => first.taken).toEqual([1, 2, 3, 4, 5]);
+    // A process hands back what it has no room for after it has ended the job.
+    await expect.poll(jobs).toBe(whole);
     const second = consumer(open(), 20);
     await expect.poll(() => second.taken).toEqual(works(offersOf(20, 6)));
+    await expect.poll(jobs).toBe(whole - 1);
     first.makeRoom(75);
     await expect.poll(() => first.taken.slice(5)).toEqual(works(offersOf(75, 26)));
   });
@@ -108,4 +112,16 @@ describe.runIf(place)("the queue of engine/bullmq", () => {
     await expect.poll(() => taken).toEqual([2]);
     expect(works(await dispatcher.missing(offersOf(1)))).toEqual([1]);
   });
+
+  it.each(["{", "null", "[]", '{"offers":[null]}', '{"offers":[{"work":"1"}]}'])(
+    "ignores a job of another program, whose data are %s, and brings those behind it",
+    async (data) => {
+      const dispatcher = open();
+      await dispatcher.offer(offersOf(1));
+      await server.commands.hset(`${server.prefix}:engine:k:1-1`, "data", data);
+      for (const from of [2, 3]) await dispatcher.offer(offersOf(1, from));
+      const { taken } = consumer(dispatcher, 5);
+      await expect.poll(() => taken).toEqual([2, 3]);
+    },
+  );
 });

@@ -2,8 +2,10 @@ import { redisBus } from "@portico/adapters/bus/redis";
 import { systemClock } from "@portico/adapters/clock/system";
 import { randomIds } from "@portico/adapters/ids/random";
 import { ioredisServer, type IoredisServerOptions } from "@portico/adapters/redis/ioredis";
+import { toSigned } from "@portico/adapters/redis/signed-text";
+import { hmacSigning } from "@portico/adapters/signing/hmac";
 import { createMemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
-import type { ports } from "@portico/core";
+import { type ports, Secret } from "@portico/core";
 import { afterEach, describe, expect, it } from "vitest";
 import { refusingPort } from "../harness/ports.ts";
 import { hasRedisServer, type OwnRedis, ownRedis, redisPlace, sayThatRedisTestsAreSkipped } from "../harness/redis.ts";
@@ -13,11 +15,13 @@ import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 const newPlace = await redisPlace();
 if (!newPlace) sayThatRedisTestsAreSkipped();
 
+const KEY = new Secret("a key of this test");
+
 /** One process's adapters. */
 function processOf(options: IoredisServerOptions, telemetry = createMemoryTelemetry()) {
   return {
     adapter: redisBus(),
-    others: [ioredisServer(options), randomIds(), systemClock(), memoryTelemetry({ telemetry })],
+    others: [ioredisServer(options), hmacSigning({ key: KEY }), randomIds(), systemClock(), memoryTelemetry({ telemetry })],
   };
 }
 
@@ -52,6 +56,13 @@ describe.skipIf(!hasRedisServer())("bus/redis on a server that fails", () => {
     expect(await bus.subscribe(topic, listener).active).toBe(true);
     return heard;
   };
+  /** An envelope `ID SEQUENCE MESSAGE` as a process signs it for a topic. */
+  const sign = async (topic: string, envelope: string, key = KEY, at = Date.now()): Promise<string> => {
+    const { port: signing, close } = await openAdapter(hmacSigning({ key }));
+    const wire = envelope.replace(/^(\w+ \d+) /, `$1 ${at} `);
+    return toSigned(signing, `portico:bus:${topic}`, wire).finally(close);
+  };
+  const publish = (server: OwnRedis, topic: string, text: string) => server.ask("SPUBLISH", `portico:bus:${topic}`, text);
   /** Publishes until a message arrives, after everything that arrived before it. */
   const untilCarried = async (from: ports.Bus, heard: readonly unknown[], mark: string, topic = "a") => {
     await expect
@@ -118,8 +129,37 @@ describe.skipIf(!hasRedisServer())("bus/redis on a server that fails", () => {
     const server = await serve();
     const heard = await hear(await open({ url: server.url }));
     const arriving = ['p 2 "second"', 'p 1 "late"', 'p 2 "again"', 'q 1 "of another"', "junk", "", "p 3 ", 'p 4 "last"'];
-    for (const wire of arriving) await server.ask("SPUBLISH", "portico:bus:a", wire);
+    for (const wire of arriving) await publish(server, "a", await sign("a", wire));
     await expect.poll(() => heard).toEqual(["second", "of another", "missed", "last"]);
+  });
+
+  it("refuses, counts and logs once what no process of its instance signed for the topic", async () => {
+    const server = await serve();
+    const telemetry = createMemoryTelemetry();
+    const bus = await open({ url: server.url }, telemetry);
+    const heard = await hear(bus);
+    const refused = [
+      'p 1 "in the form of an envelope"',
+      "p 1 {",
+      "",
+      await sign("b", 'p 1 "of another topic"'),
+      await sign("a", 'p 1 "of another instance"', new Secret("another key")),
+      (await sign("a", 'p 1 "changed"')).replace("changed", "CHANGED"),
+      await sign("a", `p 1 "${"x".repeat(2 * 1024 * 1024)}"`),
+      await sign("a", 'old 1 "of a process that ended long ago"', KEY, Date.now() - 3 * 60 * 60 * 1000),
+    ];
+    for (const text of refused) await publish(server, "a", text);
+    for (const text of refused) await publish(server, "", text);
+    await publish(server, "a", await sign("a", "p 2 is signed, and is not JSON"));
+    await publish(server, "a", await sign("a", 'p 3 "of this instance"'));
+    await expect.poll(() => heard).toEqual(["of this instance"]);
+    const counted = (await telemetry.readGauges())["portico_redis_refused_texts"];
+    expect(counted?.find(({ labels }) => labels.use === "bus")?.value).toBe(2 * refused.length);
+    expect(telemetry.lines.map(({ level, message }) => [level, message])).toEqual([
+      ["warn", "Refused a text in Redis that this instance did not write"],
+      ["error", "A message of the bus is not JSON"],
+    ]);
+    expect(JSON.stringify(telemetry.lines)).not.toContain("another");
   });
 
   it("answers publishers at once and holds few messages while Redis does not answer", async () => {

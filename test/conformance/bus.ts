@@ -1,5 +1,6 @@
 import { type Adapter, ports } from "@portico/core";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { describeSuite } from "./describe-suite.ts";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
 /** One process of an instance: an adapter, and adapters for its needs. */
@@ -20,7 +21,7 @@ interface Heard {
  * adapter of its own.
  */
 export function busConformance(name: string, make: () => () => BusProcess): void {
-  describe(`bus port: ${name}`, () => {
+  describeSuite(`bus port: ${name}`, () => {
     let opened: OpenAdapter<ports.Bus>[];
     let open: () => Promise<ports.Bus>;
     let [one, other]: ports.Bus[] = [];
@@ -188,7 +189,7 @@ export function busConformance(name: string, make: () => () => BusProcess): void
       expect(told).toEqual([1]);
     });
 
-    it("tells other listeners, and later messages, after a listener threw", async () => {
+    it("tells other listeners, and later messages, after a listener threw or rejected", async () => {
       const thrown: unknown[] = [];
       const throwing = one!.subscribe("a", {
         told(message) {
@@ -197,7 +198,11 @@ export function busConformance(name: string, make: () => () => BusProcess): void
         },
         missed() {},
       });
-      await throwing.active;
+      const rejecting = one!.subscribe("a", {
+        told: () => Promise.reject(new Error("This listener fails later")),
+        missed() {},
+      });
+      await Promise.all([throwing.active, rejecting.active]);
       const heard = await hear(one!, "a");
       for (const n of [1, 2]) one!.publish("a", n);
       await toHear(heard, [1, 2]);

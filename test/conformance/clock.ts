@@ -1,5 +1,6 @@
 import type { Adapter, ports } from "@portico/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describeSuite } from "./describe-suite.ts";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
 /** The adapter under test, and what it needs. */
@@ -27,7 +28,7 @@ export function clockConformance(
   make: () => ClockUnderTest | Promise<ClockUnderTest>,
   { others = [] }: ClockConformanceOptions = {},
 ): void {
-  describe(`clock port: ${name}`, () => {
+  describeSuite(`clock port: ${name}`, () => {
     let pass: ClockUnderTest["pass"];
     let opened: OpenAdapter<ports.Clock>;
     let clock: ports.Clock;

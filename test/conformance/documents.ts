@@ -1,5 +1,6 @@
 import { type Adapter, ports } from "@portico/core";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describeSuite } from "./describe-suite.ts";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
 /** The adapter under test, and what it needs. */
@@ -24,7 +25,7 @@ export function documentsConformance(
   make: () => DocumentsUnderTest | Promise<DocumentsUnderTest>,
   { others = [] }: DocumentsConformanceOptions = {},
 ): void {
-  describe(`documents port: ${name}`, () => {
+  describeSuite(`documents port: ${name}`, () => {
     let made: DocumentsUnderTest;
     let opened: OpenAdapter<ports.Documents>;
     let documents: ports.Documents;

@@ -79,7 +79,7 @@ describe.runIf(database && redis)("engine/bullmq", () => {
     void atNextCommit(second, "hold");
     const third = await open(work, { leaseMs: 1500 });
     await first.engine.start("resumed", "one", {});
-    await wait(3000);
+    await found(() => ran.some((each) => each.startsWith("2 one")));
     second.postgres.heal();
     gate.open();
     expect((await third.ended("one")).state).toBe("completed");

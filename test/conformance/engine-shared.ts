@@ -1,6 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { ports } from "@portico/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describeSuite } from "./describe-suite.ts";
 import { createGate, type EngineUnderTest, found, type OpenEngine, openEngine, settled, untilAborted } from "./engine-subject.ts";
 
 /** An engine whose work several processes share. */
@@ -28,7 +29,7 @@ const HOUR_MS = 3_600_000;
 
 /** The law of engines that several processes share, besides `engineConformance`, as vitest tests. */
 export function sharedEngineConformance(name: string, shared: SharedEngine): void {
-  describe(`engine port, shared by processes: ${name}`, () => {
+  describeSuite(`engine port, shared by processes: ${name}`, () => {
     let processes: OpenProcess[];
     let ran: string[];
     beforeEach(() => {

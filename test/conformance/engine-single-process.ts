@@ -1,5 +1,6 @@
 import { ports } from "@portico/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describeSuite } from "./describe-suite.ts";
 import type { DurableEngine } from "./engine-durable.ts";
 import { createGate, type EngineUnderTest, found, type OpenEngine, openEngine, settled, untilAborted } from "./engine-subject.ts";
 
@@ -35,7 +36,7 @@ export function singleProcessEngineConformance(
   make: () => EngineUnderTest | Promise<EngineUnderTest>,
   { owned, parkAfterMs }: SingleProcessOptions = {},
 ): void {
-  describe(`engine port, single process: ${name}`, () => {
+  describeSuite(`engine port, single process: ${name}`, () => {
     singleProcessOrder(make, parkAfterMs);
     if (owned) ownership(make, owned);
   });

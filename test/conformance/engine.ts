@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { ports } from "@portico/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describeSuite } from "./describe-suite.ts";
 import { engineChores } from "./engine-chores.ts";
 import { type DurableEngine, engineDurability } from "./engine-durable.ts";
 import { engineOutages } from "./engine-outages.ts";
@@ -35,7 +36,7 @@ export function engineConformance(
   make: () => EngineUnderTest | Promise<EngineUnderTest>,
   { durable, parkAfterMs, outages = false, backlog = BACKLOG }: EngineConformanceOptions = {},
 ): void {
-  describe(`engine port: ${name}`, () => {
+  describeSuite(`engine port: ${name}`, () => {
     let opened: OpenEngine;
     let engine: ports.Engine;
     let ran: string[];

@@ -1,5 +1,6 @@
 import { type Adapter, type ports, Secret } from "@portico/core";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { describeSuite } from "./describe-suite.ts";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
 /** A token that the adapter under test must know, and its holder. */
@@ -37,7 +38,7 @@ export function identityConformance(
   makeAdapter: (known: readonly KnownToken[]) => Adapter<typeof ports.identity> | Promise<Adapter<typeof ports.identity>>,
   { others = [], present = ({ token }) => token.reveal(), hasInstanceToken = true }: IdentityConformanceOptions = {},
 ): void {
-  describe(`identity port: ${name}`, () => {
+  describeSuite(`identity port: ${name}`, () => {
     let opened: OpenAdapter<ports.Identity>;
     let identity: ports.Identity;
     beforeEach(async () => {

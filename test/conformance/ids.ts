@@ -1,5 +1,6 @@
 import type { Adapter, ports } from "@portico/core";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { describeSuite } from "./describe-suite.ts";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
 /** Options of `idsConformance`. */
@@ -18,7 +19,7 @@ export function idsConformance(
   makeAdapter: () => Adapter<typeof ports.ids> | Promise<Adapter<typeof ports.ids>>,
   { others = [], foretold = false }: IdsConformanceOptions = {},
 ): void {
-  describe(`ids port: ${name}`, () => {
+  describeSuite(`ids port: ${name}`, () => {
     let opened: OpenAdapter<ports.Ids>;
     let ids: ports.Ids;
     beforeEach(async () => {

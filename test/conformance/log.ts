@@ -1,6 +1,7 @@
 import { type Adapter, ports } from "@portico/core";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describeSuite } from "./describe-suite.ts";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
 /** The adapter under test, and what it needs. */
@@ -26,7 +27,7 @@ export function logConformance(
   make: () => LogUnderTest | Promise<LogUnderTest>,
   { shared = false }: LogConformanceOptions = {},
 ): void {
-  describe(`log port: ${name}`, () => {
+  describeSuite(`log port: ${name}`, () => {
     let made: LogUnderTest;
     let records: ports.Records;
     let opened: OpenAdapter<ports.EventLog>;

@@ -1,9 +1,11 @@
 import { getEventListeners } from "node:events";
 import { Readable } from "node:stream";
 import { afterEach, describe, expect, it } from "vitest";
+import { describeSuite } from "./describe-suite.ts";
 import { describeBreaks } from "./models/breaks.ts";
 import { describeDiscovery } from "./models/discovery.ts";
 import { describeConnecting, describePatience } from "./models/patience.ts";
+import { RULES } from "./models/rules.ts";
 import {
   createSubjects,
   failureOf,
@@ -35,7 +37,7 @@ export interface ModelsConformanceOptions {
  * the upstream and scripts it; an adapter that has a clock of its own says with `pass` how a test moves it.
  */
 export function modelsConformance(name: string, make: MakeModels, { upstream, discovers, over }: ModelsConformanceOptions): void {
-  describe(`models port: ${name}`, () => {
+  describeSuite(`models port: ${name}`, () => {
     const subjects = createSubjects(make);
     afterEach(() => subjects.close());
 
@@ -53,16 +55,16 @@ function describeEveryProvider(open: OpenSubject): void {
   describe("any provider", () => {
     it("names its id and its protocol", async () => {
       const { provider } = await open();
-      expect(provider.id).toMatch(/./);
-      expect(provider.type).toMatch(/./);
+      expect(provider.id, RULES.named).toMatch(/./);
+      expect(provider.type, RULES.named).toMatch(/./);
       expect(["messages", "chat-completions"]).toContain(provider.protocol);
     });
 
     it("lists names of models, each once", async () => {
       const { provider } = await open();
       const listed = await provider.listModels();
-      expect(listed.length).toBeGreaterThan(0);
-      expect(new Set(listed).size).toBe(listed.length);
+      expect(listed.length, RULES.models).toBeGreaterThan(0);
+      expect(new Set(listed).size, RULES.models).toBe(listed.length);
       for (const model of listed) expect(model).toMatch(/./);
       expect(await provider.listModels(new AbortController().signal)).toEqual(listed);
     });
@@ -71,10 +73,10 @@ function describeEveryProvider(open: OpenSubject): void {
       const { provider, send } = await open();
       const model = (await provider.listModels())[0];
       const answer = await send({ body: sampleRequest(provider, { model }) });
-      expect(answer.status).toBe(200);
+      expect(answer.status, RULES.answered).toBe(200);
       expect(Object.keys(answer.headers).filter((header) => header !== header.toLowerCase())).toEqual([]);
-      expect(answer.headers["content-type"]).toMatch(/^application\/json/);
-      expect(answer.body).toBeInstanceOf(Readable);
+      expect(answer.headers["content-type"], RULES.headers).toMatch(/^application\/json/);
+      expect(answer.body, RULES.bytes).toBeInstanceOf(Readable);
       expect(JSON.parse((await readBytes(answer.body)).toString("utf8"))).toMatchObject({ model });
     });
 
@@ -86,7 +88,7 @@ function describeEveryProvider(open: OpenSubject): void {
         const body = fedBody(request.subarray(0, half), request.subarray(half));
         body.push(null);
         const answer = await send({ body, ...(length !== undefined && { length }) });
-        expect(answer.status).toBe(200);
+        expect(answer.status, RULES.answered).toBe(200);
         expect((await readBytes(answer.body)).length).toBeGreaterThan(0);
       }
     });
@@ -94,7 +96,7 @@ function describeEveryProvider(open: OpenSubject): void {
     it("streams server-sent events where the request asks for them", async () => {
       const { provider, send } = await open();
       const answer = await send({ body: sampleRequest(provider, { model: (await provider.listModels())[0], stream: true }) });
-      expect(answer.headers["content-type"]).toMatch(/^text\/event-stream/);
+      expect(answer.headers["content-type"], RULES.headers).toMatch(/^text\/event-stream/);
       expect((await readBytes(answer.body)).toString("utf8")).toMatch(/^data: ?\{/m);
     });
 
@@ -102,8 +104,8 @@ function describeEveryProvider(open: OpenSubject): void {
       const { send } = await open();
       const reason = new Error("the caller left");
       const body = fedBody("{");
-      expect(await failureOf(send({ body }, AbortSignal.abort(reason)))).toBe(reason);
-      expect(body.destroyed).toBe(true);
+      expect(await failureOf(send({ body }, AbortSignal.abort(reason))), RULES.signalReason).toBe(reason);
+      expect(body.destroyed, RULES.bodyReleased).toBe(true);
     });
 
     it("fails with the signal's reason while the request's body is still coming, and lets go of it", async () => {
@@ -113,8 +115,8 @@ function describeEveryProvider(open: OpenSubject): void {
       const sending = send({ body }, leaving.signal);
       const reason = new Error("the caller left");
       leaving.abort(reason);
-      expect(await failureOf(sending)).toBe(reason);
-      expect(body.destroyed).toBe(true);
+      expect(await failureOf(sending), RULES.signalReason).toBe(reason);
+      expect(body.destroyed, RULES.bodyReleased).toBe(true);
     });
 
     it("leaves no listener on a signal that stays quiet, and minds no abort after the end", async () => {
@@ -122,7 +124,7 @@ function describeEveryProvider(open: OpenSubject): void {
       const { signal, abort } = abortable();
       const answer = await send({}, signal);
       const text = await readBytes(answer.body);
-      expect(getEventListeners(signal, "abort")).toHaveLength(0);
+      expect(getEventListeners(signal, "abort"), RULES.listeners).toHaveLength(0);
       abort();
       expect(text.length).toBeGreaterThan(0);
     });
@@ -131,13 +133,13 @@ function describeEveryProvider(open: OpenSubject): void {
       const { provider, send } = await open();
       const answer = await send({ body: sampleRequest(provider, { stream: true }) });
       answer.body.destroy();
-      expect((await send()).status).toBe(200);
+      expect((await send()).status, RULES.servesOn).toBe(200);
     });
 
     it("redacts nothing from honest words", async () => {
       const { provider } = await open();
       for (const text of ["", "The model is overloaded. Try again in 20 s.", 'é\u{1f680} {"a":"\\u0000"}']) {
-        expect(provider.redact(text)).toBe(text);
+        expect(provider.redact(text), RULES.redacts).toBe(text);
       }
     });
   });

@@ -1,3 +1,4 @@
+import { hmacSigning } from "@portico/adapters/signing/hmac";
 import { cpSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";
@@ -151,7 +152,7 @@ describe.skipIf(!database)("moveStore", () => {
     const app = await createApp({
       name: "cluster",
       adapters: [
-        ...[postgresRecords({ url, schema, poolSize: 4 }), ioredisServer({ ...redis!() }), redisBus()],
+        ...[postgresRecords({ url, schema, poolSize: 4 }), ioredisServer({ ...redis!() }), redisBus(), hmacSigning({ key: KEY })],
         ...[memoryTelemetry({}), bullmqEngine({})],
       ],
     });

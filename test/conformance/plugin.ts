@@ -2,6 +2,7 @@ import { type App, type Contract, createApp, type Plugin, type Preset, type Rout
 import { toOpenAPI } from "@portico/core/openapi";
 import * as v from "valibot";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describeSuite } from "./describe-suite.ts";
 
 /** Options of `pluginConformance`. */
 export interface PluginConformanceOptions {
@@ -37,7 +38,7 @@ export function pluginConformance(
   const taking = routes.filter(({ route }) => takesJson(route));
   const streaming = routes.filter(({ route }) => route.success.kind === "events");
 
-  describe(`plugin: ${name}`, () => {
+  describeSuite(`plugin: ${name}`, () => {
     let app: App;
     beforeEach(async () => {
       app = await createApp({ name, ...(base && { extends: base }), plugins: [make()] });

@@ -1,5 +1,6 @@
 import { type Adapter, ports } from "@portico/core";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { describeSuite } from "./describe-suite.ts";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
 /** One process of an instance: an adapter, and adapters for its needs. */
@@ -13,7 +14,7 @@ export interface PresenceProcess {
  * with an adapter of its own.
  */
 export function presenceConformance(name: string, make: () => () => PresenceProcess): void {
-  describe(`presence port: ${name}`, () => {
+  describeSuite(`presence port: ${name}`, () => {
     let opened: OpenAdapter<ports.Presence>[];
     let [one, other]: ports.Presence[] = [];
     beforeEach(async () => {

@@ -1,5 +1,6 @@
 import { type Adapter, ports } from "@portico/core";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { describeSuite } from "./describe-suite.ts";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
 /** A client of the adapter under test, over its real transport. */
@@ -43,7 +44,7 @@ export function realtimeConformance(
   make: () => RealtimeUnderTest | Promise<RealtimeUnderTest>,
   { others = [] }: RealtimeConformanceOptions = {},
 ): void {
-  describe(`realtime port: ${name}`, () => {
+  describeSuite(`realtime port: ${name}`, () => {
     let made: RealtimeUnderTest;
     let opened: OpenAdapter<ports.Realtime>;
     beforeEach(async () => {

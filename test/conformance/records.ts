@@ -1,6 +1,7 @@
 import { type Adapter, ports } from "@portico/core";
 import { check } from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describeSuite } from "./describe-suite.ts";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 import { recordsHistories } from "./records-model.ts";
 
@@ -42,7 +43,7 @@ export function recordsConformance(
   makeAdapter: () => Adapter<typeof ports.records> | Promise<Adapter<typeof ports.records>>,
   { others = [], shared = false }: RecordsConformanceOptions = {},
 ): void {
-  describe(`records port: ${name}`, () => {
+  describeSuite(`records port: ${name}`, () => {
     let adapter: Adapter<typeof ports.records>;
     let opened: OpenAdapter<ports.Records>;
     let store: ports.Records;

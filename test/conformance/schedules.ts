@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Adapter, createApp, ports } from "@portico/core";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { describeSuite } from "./describe-suite.ts";
 import { found } from "./engine-subject.ts";
 
 /** The adapter under test with all that it needs, on stores that stay, and the time of its clock. */
@@ -20,7 +21,7 @@ const MINUTE_MS = 60_000;
 
 /** The law of schedules, as vitest tests. `make` is called once per test. */
 export function schedulesConformance(name: string, make: () => Promise<SchedulesUnderTest>): void {
-  describe(`schedules port: ${name}`, () => {
+  describeSuite(`schedules port: ${name}`, () => {
     let under: SchedulesUnderTest;
     let started: string[];
     let list: ports.Schedule[];
@@ -226,7 +227,7 @@ export function schedulesConformance(name: string, make: () => Promise<Schedules
     });
 
     it("starts planned times one after another in their order, also over a restart, with the overlap queue", async () => {
-      list = [{ id: "patient", timing: { everyMs: MINUTE_MS }, overlap: "queue" }];
+      list = [{ id: "patient", timing: { cron: "* * * * *" }, overlap: "queue" }];
       await open();
       await pass(2000);
       const first = nextMinute();
@@ -243,7 +244,7 @@ export function schedulesConformance(name: string, make: () => Promise<Schedules
     });
 
     it("starts a waiting planned time again that another process decided and did not make", async () => {
-      list = [{ id: "patient", timing: { everyMs: MINUTE_MS }, overlap: "queue" }];
+      list = [{ id: "patient", timing: { cron: "* * * * *" }, overlap: "queue" }];
       await open();
       await pass(2000);
       const first = nextMinute();
@@ -260,19 +261,33 @@ export function schedulesConformance(name: string, make: () => Promise<Schedules
       expect(started).toEqual(planned("patient", first, first + MINUTE_MS));
     });
 
-    it("lets at most 100 planned times of a schedule wait, and starts none of the others", async () => {
-      list = [{ id: "patient", timing: { everyMs: 1000 }, overlap: "queue" }];
+    it("lets at most 100 planned times of a cron expression wait, and starts none of the others", async () => {
+      list = [{ id: "patient", timing: { cron: "* * * * *" }, overlap: "queue", catchUp: 200 }];
       await open();
-      // In pieces, so that no planned time is missed.
-      for (let piece = 0; piece < 12; piece++) await pass(10_000);
+      await pass(2000);
+      await pass(120 * MINUTE_MS);
       expect(started.length).toBe(1);
       endsAtOnce = true;
       going.clear();
       await pass(2000);
       const first = Number(started[0]!.split(" ")[1]);
-      const waited = Array.from({ length: 101 }, (_, at) => first + at * 1000);
+      const waited = Array.from({ length: 101 }, (_, at) => first + at * MINUTE_MS);
       expect(started.slice(0, waited.length)).toEqual(planned("patient", ...waited));
-      expect(started.slice(waited.length)).not.toContain(`patient ${first + 101 * 1000}`);
+      expect(started.slice(waited.length)).not.toContain(`patient ${first + 101 * MINUTE_MS}`);
+    });
+
+    it("lets only the newest planned time of an interval wait, so that it does not fall behind", async () => {
+      list = [{ id: "patient", timing: { everyMs: 1000 }, overlap: "queue" }];
+      const port = await open();
+      // In pieces, so that no planned time is missed.
+      for (let piece = 0; piece < 3; piece++) await pass(10_000);
+      expect(started.length).toBe(1);
+      expect((await port.state("test", list[0]!)).waiting).toBe(1);
+      going.clear();
+      await pass(1000);
+      await found(() => started.length >= 2);
+      const [first, second] = started.map((each) => Number(each.split(" ")[1]));
+      expect(second! - first!).toBeGreaterThanOrEqual(25_000);
     });
 
     it("starts no planned time after a pause that waited before it", async () => {

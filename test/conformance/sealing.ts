@@ -1,6 +1,7 @@
 import { type Adapter, ports, Secret } from "@portico/core";
 import fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { describeSuite } from "./describe-suite.ts";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
 /** Options of `sealingConformance`. */
@@ -20,7 +21,7 @@ export function sealingConformance(
   makeAdapter: MakeAdapter,
   { others = () => [] }: SealingConformanceOptions = {},
 ): void {
-  describe(`sealing port: ${name}`, () => {
+  describeSuite(`sealing port: ${name}`, () => {
     const opened: OpenAdapter<ports.Sealing>[] = [];
     const open = async (key: Secret): Promise<ports.Sealing> => {
       const adapter = await openAdapter(await makeAdapter(key), others());

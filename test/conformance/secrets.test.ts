@@ -46,7 +46,7 @@ describe("secrets/files", () => {
   const modeOf = (file: string): number => statSync(file).mode & 0o777;
 
   it("keeps one JSON object of names and values that only its owner can read (open points 1)", async () => {
-    const { value } = await secrets.keep("agent", () => secrets.create("a_"));
+    const { value } = await secrets.keep("agent", () => secrets.create("agent_"));
     await secrets.replace("workflow", new Secret("w"));
     expect(JSON.parse(readFileSync(path, "utf8"))).toEqual({ $format: "1", agent: value.reveal(), workflow: "w" });
     for (const file of readdirSync(dirname(path))) expect([file, modeOf(join(dirname(path), file))]).toEqual([file, 0o600]);

@@ -1,5 +1,6 @@
 import { type Adapter, type ports, Secret } from "@portico/core";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describeSuite } from "./describe-suite.ts";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
 /** Options of `secretsConformance`. */
@@ -19,7 +20,7 @@ export function secretsConformance(
   makeAdapter: () => Adapter<typeof ports.secrets> | Promise<Adapter<typeof ports.secrets>>,
   { others: filling = [], shared = false }: SecretsConformanceOptions = {},
 ): void {
-  describe(`secrets port: ${name}`, () => {
+  describeSuite(`secrets port: ${name}`, () => {
     let adapter: Adapter<typeof ports.secrets>;
     let others: readonly Adapter[];
     let opened: OpenAdapter<ports.Secrets>;
@@ -86,8 +87,8 @@ export function secretsConformance(
 
     describe("keep", () => {
       it("makes a secret once, and says so once", async () => {
-        const first = await secrets.keep("agent", () => secrets.create("a_"));
-        const make = vi.fn(() => secrets.create("b_"));
+        const first = await secrets.keep("agent", () => secrets.create("agent_"));
+        const make = vi.fn(() => secrets.create("workflow_"));
         const second = await secrets.keep("agent", make);
         expect(first.created).toBe(true);
         expect(second.created).toBe(false);
@@ -96,7 +97,7 @@ export function secretsConformance(
       });
 
       it("gives one value to all that ask at the same time", async () => {
-        const kept = await Promise.all(Array.from({ length: 20 }, () => secrets.keep("agent", () => secrets.create("a_"))));
+        const kept = await Promise.all(Array.from({ length: 20 }, () => secrets.keep("agent", () => secrets.create("agent_"))));
         expect(new Set(kept.map(({ value }) => reveal(value))).size).toBe(1);
         expect(kept.filter(({ created }) => created)).toHaveLength(1);
       });

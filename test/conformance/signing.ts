@@ -1,6 +1,7 @@
 import { type Adapter, ports, Secret } from "@portico/core";
 import fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { describeSuite } from "./describe-suite.ts";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
 /** Options of `signingConformance`. */
@@ -25,7 +26,7 @@ export function signingConformance(
   makeAdapter: MakeAdapter,
   { others = [], keyless = true }: SigningConformanceOptions = {},
 ): void {
-  describe(`signing port: ${name}`, () => {
+  describeSuite(`signing port: ${name}`, () => {
     const opened: OpenAdapter<ports.Signing>[] = [];
     const open = async (key: Secret | undefined): Promise<ports.Signing> => {
       const adapter = await openAdapter(await makeAdapter(key), others);

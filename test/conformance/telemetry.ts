@@ -1,5 +1,6 @@
 import type { Adapter, ports } from "@portico/core";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { describeSuite } from "./describe-suite.ts";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
 /** The adapter under test, and what it needs. */
@@ -23,7 +24,7 @@ export function telemetryConformance(
   make: () => TelemetryUnderTest | Promise<TelemetryUnderTest>,
   { others = [] }: TelemetryConformanceOptions = {},
 ): void {
-  describe(`telemetry port: ${name}`, () => {
+  describeSuite(`telemetry port: ${name}`, () => {
     let made: TelemetryUnderTest;
     let opened: OpenAdapter<ports.Telemetry>;
     let telemetry: ports.Telemetry;

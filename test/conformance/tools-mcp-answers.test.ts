@@ -110,7 +110,7 @@ describe("what an MCP server lists", () => {
     expect(await namesOf([tool("a.b"), tool("a/b")])).toEqual(await namesOf([tool("a/b"), tool("a.b")]));
   });
 
-  it("leaves out tools that cannot be called, reports their number, and does not name them", async () => {
+  it("leaves out tools that cannot be called, and says which and why", async () => {
     const strange = [
       tool("text", { inputSchema: { type: "string" } }),
       tool("none", { inputSchema: undefined }),
@@ -118,7 +118,6 @@ describe("what an MCP server lists", () => {
       tool("broken", { inputSchema: { type: "object", properties: { a: { type: "no-such-type" } } } }),
       tool("elsewhere", { inputSchema: { type: "object", properties: { a: { $ref: "https://example.com/schema" } } } }),
       tool("later", { inputSchema: { $async: true, type: "object" } }),
-      tool("pattern", { inputSchema: { type: "object", properties: { a: { pattern: "(" } } } }),
       tool("with space"),
       tool(""),
       tool("good"),
@@ -128,8 +127,46 @@ describe("what an MCP server lists", () => {
     ];
     const { source, telemetry } = await open([tool("good"), ...strange]);
     expect((await source.list()).map(({ id }) => id)).toEqual(["shop/good"]);
-    const line = telemetry.lines.find(({ level }) => level === "warn");
-    expect(line?.fields).toEqual({ server: "shop", count: strange.length });
+    const unusable = (tool: string, reason: string) => ({
+      toolId: `shop/${tool}`,
+      kind: "left_out",
+      message: `The schema of its arguments ${reason}`,
+    });
+    const nameless = [8, 9, 11, 12, 13].map((at) => ({
+      kind: "left_out",
+      message: `Tool ${at} of the server's list has no usable name`,
+    }));
+    const problems = [
+      ...["text", "none", "list"].map((name) => unusable(name, "is not of type object")),
+      unusable("broken", "cannot be used: Invalid JSON Schema: /properties/a/type must be equal to one of the allowed values"),
+      unusable(
+        "elsewhere",
+        "cannot be used: A reference of this JSON Schema has no target: `$ref` can only refer to the same schema",
+      ),
+      unusable("later", "cannot be used: `$async` is not part of JSON Schema"),
+      ...nameless.slice(0, 2),
+      { toolId: "shop/good", kind: "left_out", message: "Another tool of the server has the same name" },
+      ...nameless.slice(2),
+    ];
+    expect(source.problems?.()).toEqual(problems);
+    expect(telemetry.lines.filter(({ level }) => level === "warn").map(({ message, fields }) => ({ message, fields }))).toEqual(
+      problems.map((problem) => ({
+        message: "A tool of an MCP server is left out",
+        fields: { server: "shop", reason: problem.message, ...("toolId" in problem && { tool: problem.toolId }) },
+      })),
+    );
+  });
+
+  it("with a pattern that RE2 lacks is offered: the pattern is the server's to check, and the log says so", async () => {
+    const properties = { a: { type: "string", pattern: "^(?!no)" }, b: { type: "string", pattern: "^[a-z\\_]+$" } };
+    const { source, telemetry, server } = await open([tool("ahead", { inputSchema: { type: "object", properties } })]);
+    expect((await source.list()).map(({ id }) => id)).toEqual(["shop/ahead"]);
+    expect(source.problems?.()).toMatchObject([{ toolId: "shop/ahead", kind: "unchecked" }]);
+    const line = telemetry.lines.find(({ message }) => message === "Some patterns of a tool are checked only by its MCP server");
+    expect(line?.fields).toMatchObject({ server: "shop", tool: "shop/ahead" });
+    await run(source, "shop/ahead", { a: "no", b: "a_b" });
+    expect(server.requests.filter(({ method }) => method === "tools/call")).toHaveLength(1);
+    await expect(run(source, "shop/ahead", { a: "yes", b: "A" })).rejects.toThrow(ports.ToolArgumentsInvalid);
   });
 
   it("is read to its last page, and no further when a page leads to itself", async () => {
@@ -238,6 +275,17 @@ describe("what a tool of an MCP server gives", () => {
   it("is its structured content if it has no other", async () => {
     const { source } = await open([tool("a")], () => ({ structuredContent: { sum: 3 } }));
     expect(await run(source, "shop/a")).toEqual({ content: [text('{"sum":3}')], isError: false });
+  });
+
+  it("is an error if its structured content has a whole number whose digits are lost", async () => {
+    const { source } = await open([tool("a")], () => ({
+      structuredContent: { deep: [{ id: 2 ** 53 }], text: "12345678901234567890" },
+    }));
+    const { content, isError } = await run(source, "shop/a");
+    expect([content, isError]).toEqual([
+      [text(expect.stringContaining("The tool was executed, but its result has a whole"))],
+      true,
+    ]);
   });
 
   it("is its content alone where there are both", async () => {

@@ -278,8 +278,8 @@ describe("the connection to an MCP server", () => {
     expect((await callsOf(source)).pid).not.toBe(pid);
   });
 
-  it("is renewed if the server has lost the session, without an error for callers", async () => {
-    const server = await startMcpHttpServer();
+  it.each([404, 400])("is renewed if the server has lost the session (%i), without an error for callers", async (forgotten) => {
+    const server = await startMcpHttpServer(undefined, { forgotten });
     undo.push(() => server.close());
     const { source } = await open({ url: server.url });
     expect(await said(run(source, "shop/greet", { name: "Ada" }))).toBe("Hello Ada");
@@ -308,7 +308,48 @@ describe("the connection to an MCP server", () => {
     expect(telemetry.lines[0]).toMatchObject({ level: "warn", fields: { server: "shop", code: "ECONNREFUSED" } });
     const second = await startRawMcpServer([{ name: "a", inputSchema: { type: "object" } }], undefined, {}, first.port);
     undo.push(() => second.close());
-    expect((await source.list()).map(({ id }) => id)).toEqual(["shop/a"]);
+    await expect
+      .poll(
+        () =>
+          source.list().then(
+            (tools) => tools.map(({ id }) => id),
+            () => [],
+          ),
+        patient,
+      )
+      .toEqual(["shop/a"]);
+    expect(source.problems?.()).toEqual([]);
+  });
+
+  it("that hangs in its handshake is waited for once, and answers at the next call when it is back", async () => {
+    const clock = createManualClock();
+    let isBack = false;
+    const silent = await startRawMcpServer([{ name: "a", inputSchema: { type: "object" } }], undefined, {
+      initialize: ({ protocolVersion }) =>
+        isBack ? { protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "raw", version: "1" } } : undefined,
+    });
+    undo.push(() => silent.close());
+    const { source } = await open({ url: silent.url, connectTimeoutMs: 1_000 }, manualClock({ clock }));
+    const first = source.list().catch((error: unknown) => error);
+    await clock.advance(1_000);
+    expect(await first).toBeInstanceOf(ports.ToolsUnavailable);
+    expect(source.problems?.()).toEqual([{ kind: "unavailable", message: "The MCP server cannot be reached (TimeoutError)" }]);
+    // The clock does not advance: nothing waits.
+    await expect(source.list()).rejects.toThrow(ports.ToolsUnavailable);
+    await expect(run(source, "shop/a")).rejects.toThrow(ports.ToolsUnavailable);
+    expect([source.owns?.("shop/a"), source.owns?.("other/a")]).toEqual([true, false]);
+    isBack = true;
+    await clock.advance(1_000);
+    await expect
+      .poll(
+        () =>
+          source.list().then(
+            (tools) => tools.length,
+            () => 0,
+          ),
+        patient,
+      )
+      .toBe(1);
   });
 
   it("is not waited for longer than its limit, and a caller that aborts earlier is not delayed", async () => {
@@ -323,6 +364,20 @@ describe("the connection to an MCP server", () => {
     await expect(left).rejects.toThrow("gone");
     await clock.advance(1_000);
     expect(await waiting).toBeInstanceOf(ports.ToolsUnavailable);
+  });
+
+  it("reads a program that writes a byte order mark before its first message", async () => {
+    const program = `
+      process.stdout.write("\\uFEFF");
+      require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+        const { id, method, params } = JSON.parse(line);
+        const result = method === "initialize"
+          ? { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "a", version: "1" } }
+          : { tools: [{ name: "a", inputSchema: { type: "object" } }] };
+        if (id !== undefined) console.log(JSON.stringify({ jsonrpc: "2.0", id, result }));
+      });`;
+    const { source } = await open({ command: process.execPath, args: ["-e", program] });
+    expect((await source.list()).map(({ id }) => id)).toEqual(["shop/a"]);
   });
 
   it("is ToolsUnavailable for a program that is not there", async () => {

@@ -1,5 +1,6 @@
 import { type Adapter, ports } from "@portico/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describeSuite } from "./describe-suite.ts";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
 /** A call that the source under test must be able to run well. */
@@ -37,7 +38,7 @@ export function toolsConformance(
   make: () => ToolsUnderTest | Promise<ToolsUnderTest>,
   { others = [] }: ToolsConformanceOptions = {},
 ): void {
-  describe(`tools port: ${name}`, () => {
+  describeSuite(`tools port: ${name}`, () => {
     let made: ToolsUnderTest;
     let opened: OpenAdapter<ports.ToolSource>;
     let source: ports.ToolSource;

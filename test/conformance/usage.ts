@@ -1,5 +1,6 @@
 import type { Adapter, ports } from "@portico/core";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { describeSuite } from "./describe-suite.ts";
 import { openAdapter } from "./open-adapter.ts";
 
 /** The adapter under test. Every call of `adapter` is another process on the same store. */
@@ -27,7 +28,7 @@ const used = (inputTokens: number, outputTokens: number): ports.UsageEnd => ({ i
 
 /** The law of the port `usage`, as vitest tests. `make` is called once per test. */
 export function usageConformance(name: string, make: () => UsageSubjectUnderTest | Promise<UsageSubjectUnderTest>): void {
-  describe(`usage port: ${name}`, () => {
+  describeSuite(`usage port: ${name}`, () => {
     let subject: UsageSubjectUnderTest;
     let closing: (() => Promise<void>)[];
     const open = async () => {
@@ -97,7 +98,7 @@ export function usageConformance(name: string, make: () => UsageSubjectUnderTest
       const other = await open();
       usage.note(agent()).end(used(1, 2));
       await subject.pass(1000);
-      await expect.poll(async () => (await read(other.usage))[0]?.sums.calls).toBe(1);
+      await expect.poll(async () => (await read(other.usage))[0]?.sums.calls, { timeout: 30_000 }).toBe(1);
       usage.note(agent()).end(used(1, 2));
       await close();
       expect((await read(other.usage))[0]?.sums).toMatchObject({ calls: 2, inputTokens: 2, outputTokens: 4 });
@@ -172,7 +173,7 @@ export function usageConformance(name: string, make: () => UsageSubjectUnderTest
       await subject.pass(24 * HOUR_MS);
       expect(await read(usage, { step: "minute" })).toHaveLength(1);
       await subject.pass(3 * HOUR_MS);
-      await expect.poll(() => read(usage, { step: "minute" })).toEqual([]);
+      await expect.poll(() => read(usage, { step: "minute" }), { timeout: 30_000 }).toEqual([]);
       expect(await read(usage, { step: "hour" })).toHaveLength(1);
     });
 
@@ -316,7 +317,7 @@ export function usageConformance(name: string, make: () => UsageSubjectUnderTest
       await subject.pass(24 * HOUR_MS);
       expect((await series(usage, { ...within, step: "minute" })).series).toHaveLength(1);
       await subject.pass(3 * HOUR_MS);
-      await expect.poll(async () => (await series(usage, { ...within, step: "minute" })).series).toEqual([]);
+      await expect.poll(async () => (await series(usage, { ...within, step: "minute" })).series, { timeout: 30_000 }).toEqual([]);
       const kept = (await series(usage, { ...within, step: "day" })).series[0]?.points[0];
       expect([kept?.sums.calls, kept?.duration.p50 !== undefined]).toEqual([1, true]);
     });
@@ -395,7 +396,7 @@ export function usageConformance(name: string, make: () => UsageSubjectUnderTest
       const [one, other] = [await open(), await open()];
       one.usage.ended({ kind: "request", name: "probes", outcome: "completed" });
       await subject.pass(10_000);
-      await expect.poll(async () => outcomesOf(await work(other.usage))).toEqual([["request", [1]]]);
+      await expect.poll(async () => outcomesOf(await work(other.usage)), { timeout: 30_000 }).toEqual([["request", [1]]]);
     });
 
     it("removes ended work of minutes after 25 hours, and keeps that of its day", async () => {
@@ -405,7 +406,7 @@ export function usageConformance(name: string, make: () => UsageSubjectUnderTest
       const within = { since: start, until: start + MINUTE_MS };
       expect((await work(usage, { ...within, step: "minute" })).series).toHaveLength(1);
       await subject.pass(27 * HOUR_MS);
-      await expect.poll(async () => (await work(usage, { ...within, step: "minute" })).series).toEqual([]);
+      await expect.poll(async () => (await work(usage, { ...within, step: "minute" })).series, { timeout: 30_000 }).toEqual([]);
       expect(outcomesOf(await work(usage, { ...within, step: "day" }))).toEqual([["run", [1]]]);
     });
 

@@ -1,6 +1,7 @@
 import { buffer } from "node:stream/consumers";
 import type { Adapter, ports } from "@portico/core";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { describeSuite } from "./describe-suite.ts";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
 /** The adapter under test, and what it needs. */
@@ -16,7 +17,7 @@ const { signal } = new AbortController();
 
 /** The law of the port `userFiles`, as vitest tests. `make` is called once per test. */
 export function userFilesConformance(name: string, make: () => UserFilesSubject | Promise<UserFilesSubject>): void {
-  describe(`user files port: ${name}`, () => {
+  describeSuite(`user files port: ${name}`, () => {
     let opened: OpenAdapter<ports.UserFiles>;
     let files: ports.UserFiles;
     let known: Awaited<ReturnType<UserFilesSubject["add"]>>;

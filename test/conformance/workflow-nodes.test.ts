@@ -66,7 +66,7 @@ workflowNodesConformance("code", () => ({
 
 workflowNodesConformance("model, of a text", () => ({
   adapter: modelNode(),
-  others: [demo({}), memoryTelemetry({})],
+  others: [demo({}), memoryTelemetry({}), systemClock()],
   works: { provider: "demo", model: "demo", system: "Be brief.", prompt: "Is this a bug?", maxTokens: 100, temperature: 0 },
   broken: [{ prompt: 5 }, { messages: [] }, { messages: [{ role: "tool", content: "" }] }, { prompt: "a", maxTokens: 0 }],
   fails: { model: "no-such-model", prompt: "hidden-word" },
@@ -74,7 +74,7 @@ workflowNodesConformance("model, of a text", () => ({
 
 workflowNodesConformance("model, of an object", () => ({
   adapter: modelNode(),
-  others: [demo({}), memoryTelemetry({})],
+  others: [demo({}), memoryTelemetry({}), systemClock()],
   works: {
     messages: [{ role: "user", content: "Is this a bug?" }],
     output: {

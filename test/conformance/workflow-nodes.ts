@@ -1,6 +1,7 @@
 import { getEventListeners } from "node:events";
 import { type Adapter, type KnownParts, nodeRulesOf, ports } from "@portico/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describeSuite } from "./describe-suite.ts";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
 /** What a definition says under `with`, its templates filled in. */
@@ -41,7 +42,7 @@ export function parseInput(node: ports.NodeRules, given: With): unknown {
 
 /** The law of workflow nodes, as vitest tests. `make` is called once per test. */
 export function workflowNodesConformance(name: string, make: () => WorkflowNodeUnderTest | Promise<WorkflowNodeUnderTest>): void {
-  describe(`workflow-nodes port: ${name}`, () => {
+  describeSuite(`workflow-nodes port: ${name}`, () => {
     let made: WorkflowNodeUnderTest;
     let opened: OpenAdapter<ports.WorkflowNode>;
     let node: ports.WorkflowNode;

@@ -7,6 +7,7 @@ import { ioredisServer } from "@portico/adapters/redis/ioredis";
 import { recordSecrets } from "@portico/adapters/secrets/records";
 import { type Adapter, Secret } from "@portico/core";
 import { type AgentService, type AgentServiceOptions, startAgentService } from "./agent-app.ts";
+import { withOwnSigning } from "./members.ts";
 import { type PostgresDatabase, postgresDatabase } from "./postgres.ts";
 import { type RedisPlace, redisPlace } from "./redis.ts";
 import { openTcpLine, type TcpLine } from "./tcp-line.ts";
@@ -59,8 +60,8 @@ export function sharedStores(
     bullmqEngine({ executes }),
     recordSecrets({ key }),
     ioredisServer({ ...place, commandTimeoutMs: 1000 }),
-    redisBus(),
-    redisPresence({}),
+    withOwnSigning(redisBus()),
+    withOwnSigning(redisPresence({})),
   ];
 }
 

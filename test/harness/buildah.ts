@@ -6,6 +6,7 @@ import { root } from "../rooms/repository.ts";
 import { makeBaseRoot } from "./base-image.ts";
 
 const run = promisify(execFile);
+const BASE = "localhost/portico-base";
 const DOCKERFILE = join(root, "deploy/container/Dockerfile");
 
 /** Whether this machine can build and run an image: root of a Debian with buildah. With `CI` set, their absence is an error. */
@@ -40,7 +41,7 @@ export interface ImageConfig {
 
 /**
  * Builds the Dockerfile of the repository with buildah, in its own storage below `folder`. No registry of images is used: the base image is
- * made of this machine's programs, under the name in the Dockerfile. npm is configured as on this machine.
+ * made of this machine's programs, in place of the one that the Dockerfile names. npm is configured as on this machine.
  */
 export async function buildImage(folder: string): Promise<BuiltImage> {
   const storage = ["--root", join(folder, "storage"), "--runroot", join(folder, "run")];
@@ -57,13 +58,13 @@ export async function buildImage(folder: string): Promise<BuiltImage> {
   const base = join(folder, "base");
   mkdirSync(base);
   makeBaseRoot(base);
-  const [, name] = /^FROM (\S+:\S+)/m.exec(readFileSync(DOCKERFILE, "utf8"))!;
   const container = await buildah("from", "scratch");
   await buildah("add", "--quiet", container, base, "/");
-  await buildah("commit", "--quiet", "--rm", container, `localhost/${name}`);
+  await buildah("commit", "--quiet", "--rm", container, BASE);
   await buildah(
     ...["bud", "--isolation", "chroot", "--pull-never", "--format", "docker", "--quiet"],
     ...(await npmOptions(folder)),
+    ...["--build-arg", `NODE_IMAGE=${BASE}`],
     ...["--file", DOCKERFILE, "--tag", "portico", root],
   );
   const inspected = JSON.parse(await buildah("inspect", "--type", "image", "localhost/portico"));

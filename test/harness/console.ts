@@ -1,7 +1,8 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import axe from "axe-core";
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import type { Browser, BrowserContextOptions, Page, Request } from "playwright-core";
+import { expect } from "vitest";
 import { type PorticoProcess, startPortico, temporaryFolder } from "./portico-process.ts";
 
 export interface ConsoleOptions {
@@ -31,6 +32,8 @@ export interface OpenConsole extends AsyncDisposable {
   signIn(token?: string): Promise<void>;
   /** Opens a page by its name in the navigation, and waits until it has loaded its data. */
   goTo(title: string): Promise<void>;
+  /** Waits until the page has shown the answers to its requests. A visible page asks again soon. */
+  untilRead(): Promise<void>;
   /** A call of the agent service with the instance token, beside the page. Answers the parsed body; throws for an error. */
   call(method: string, path: string, body?: unknown): Promise<any>;
   /**
@@ -66,6 +69,7 @@ export async function openConsole(options: ConsoleOptions): Promise<OpenConsole>
   await context.addInitScript(refreshSooner, REFRESH_MS);
   const page = await context.newPage();
   const problems = watch(page, Object.values(service.ready.listeners));
+  const unanswered = watchRequests(page);
 
   const opened: OpenConsole = {
     page,
@@ -84,6 +88,18 @@ export async function openConsole(options: ConsoleOptions): Promise<OpenConsole>
         .filter({ hasText: /^\s*Loading / })
         .first()
         .waitFor({ state: "detached" });
+    },
+    async untilRead() {
+      const asked = new Set<string>();
+      for (;;) {
+        // An answer may lead to the next request. The shell repeats its own.
+        await page.evaluate(painted);
+        const open = [...unanswered].filter((request) => !asked.has(request.url()));
+        if (open.length === 0) return;
+        for (const request of open) asked.add(request.url());
+        const left = () => open.filter((request) => unanswered.has(request)).map((request) => request.url());
+        await expect.poll(left).toEqual([]);
+      }
     },
     async call(method, path, body) {
       const answer = await fetch(service.url("agent") + path, {
@@ -155,6 +171,22 @@ function refreshSooner(everyMs: number): void {
 /** Runs in the page: another theme or width is there when it has been painted. */
 function painted(): Promise<unknown> {
   return new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+}
+
+/** The requests that have no whole answer yet. Of streams and of probes, whose bodies the page does not read, the headers are enough. */
+function watchRequests(page: Page): ReadonlySet<Request> {
+  const unanswered = new Set<Request>();
+  const forget = (request: Request) => void unanswered.delete(request);
+  page.on("request", (request) => {
+    if (!request.url().includes("/socket.io/")) unanswered.add(request);
+  });
+  page.on("requestfinished", forget);
+  page.on("requestfailed", forget);
+  page.on("response", (response) => {
+    const isStream = response.headers()["content-type"]?.startsWith("text/event-stream");
+    if (isStream || /\/(?:readyz|healthz)$/.test(response.url())) forget(response.request());
+  });
+  return unanswered;
 }
 
 function watch(page: Page, listeners: readonly { readonly url: string }[]): string[] {

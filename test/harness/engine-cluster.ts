@@ -4,7 +4,9 @@ import { systemClock } from "@portico/adapters/clock/system";
 import { bullmqEngine, type BullmqEngineOptions } from "@portico/adapters/engine/bullmq";
 import { postgresRecords } from "@portico/adapters/records/postgres";
 import { ioredisServer } from "@portico/adapters/redis/ioredis";
+import { hmacSigning } from "@portico/adapters/signing/hmac";
 import { createMemoryTelemetry, type MemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
+import { Secret } from "@portico/core";
 import type { EngineUnderTest } from "../conformance/engine-subject.ts";
 import { openTcpLine, type TcpLine } from "./tcp-line.ts";
 
@@ -49,6 +51,7 @@ export function createEngineCluster(): {
           postgresRecords({ url: postgresUrl, schema: place.schema }),
           ioredisServer({ url: redisUrl, prefix: place.prefix }),
           redisBus(),
+          hmacSigning({ key: new Secret("a key for tests") }),
           realTime ? systemClock() : manualClock({ clock }),
           memoryTelemetry({ telemetry }),
         ],

@@ -20,9 +20,10 @@ export interface McpHttpServer {
   close(): Promise<void>;
 }
 
-/** `createSessionServer` makes the server of each session. Default: `createToolsServer`. */
+/** `createSessionServer` makes the server of each session. Default: `createToolsServer`. `forgotten`: the status of requests of unknown sessions. */
 export async function startMcpHttpServer(
   createSessionServer: (calls: HangingCalls) => McpServer = createToolsServer,
+  { forgotten = 404 }: { readonly forgotten?: number } = {},
 ): Promise<McpHttpServer> {
   const transports = new Map<string, WebStandardStreamableHTTPServerTransport>();
   const calls: HangingCalls = { begun: 0, cancelled: 0 };
@@ -48,7 +49,7 @@ export async function startMcpHttpServer(
     if (request.method === "GET") streams++;
     const id = received["mcp-session-id"];
     const known = typeof id === "string" ? transports.get(id) : await begin();
-    return known ? known.handleRequest(request) : new Response(null, { status: 404 });
+    return known ? known.handleRequest(request) : new Response(null, { status: forgotten });
   });
   return {
     ...host,

@@ -8,6 +8,7 @@ import { redisPresence } from "@portico/adapters/presence/redis";
 import { postgresRecords } from "@portico/adapters/records/postgres";
 import { ioredisServer } from "@portico/adapters/redis/ioredis";
 import { recordSecrets } from "@portico/adapters/secrets/records";
+import { hmacSigning } from "@portico/adapters/signing/hmac";
 import { createMemoryTelemetry, type MemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { type Adapter, type App, createSystemClock, Secret } from "@portico/core";
 import { attach, toNodeHandler } from "@portico/core/node";
@@ -127,8 +128,8 @@ function sharedWork(redis: { readonly url: string; readonly prefix: string }, en
   return [
     postgresLog({}),
     ioredisServer({ ...redis, commandTimeoutMs: 2000 }),
-    onRealTime(redisBus()),
-    onRealTime(redisPresence({})),
+    onRealTime(withOwnSigning(redisBus())),
+    onRealTime(withOwnSigning(redisPresence({}))),
     bullmqEngine(engine),
   ];
 }
@@ -137,6 +138,15 @@ function sharedWork(redis: { readonly url: string; readonly prefix: string }, en
 export function onRealTime<A extends Adapter>({ name, spec, options }: A): Adapter {
   const { clock: _, ...needs } = spec.needs;
   const open: typeof spec.open = (given, ...rest) => spec.open({ ...given, clock: createSystemClock() }, ...rest);
+  return { name, spec: { ...spec, needs, open }, options };
+}
+
+/** Adapters that sign, also in services without the port, or with another key. */
+export function withOwnSigning<A extends Adapter>({ name, spec, options }: A): Adapter {
+  const { signing: _, ...needs } = spec.needs;
+  const signer = hmacSigning({ key: new Secret("a key of Redis") });
+  const open: typeof spec.open = async (given, own, scope) =>
+    spec.open({ ...given, signing: await signer.spec.open({}, signer.options, scope) }, own, scope);
   return { name, spec: { ...spec, needs, open }, options };
 }
 

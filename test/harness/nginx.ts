@@ -11,6 +11,8 @@ export interface Nginx extends AsyncDisposable {
   readonly port: number;
   /** Of the certificate that it shows, to be trusted by who calls it: PEM. */
   readonly certificate: string;
+  /** The file of its error log. */
+  readonly errorLog: string;
 }
 
 /** The program of nginx to use. Default: the one of this machine. */
@@ -56,6 +58,7 @@ export async function startNginx(http: string): Promise<Nginx> {
   return {
     port,
     certificate: made.certificate,
+    errorLog: join(folder.path, "logs/error.log"),
     async [Symbol.asyncDispose]() {
       await running[Symbol.asyncDispose]();
       folder.remove();

@@ -38,8 +38,15 @@ export type ProviderSetting =
       readonly dialect?: Partial<ports.ChatDialect>;
     };
 
+/** A provider that the test makes itself. */
+export interface OwnProvider {
+  readonly protocol: "own";
+  readonly id: string;
+  readonly adapter: Adapter;
+}
+
 export interface ProxyOptions {
-  readonly providers: readonly ProviderSetting[];
+  readonly providers: readonly (ProviderSetting | OwnProvider)[];
   /** `node`: a listener on 127.0.0.1 (default). `fetch`: `call` and `fetch` go straight to the surface; nothing listens. */
   readonly host?: "node" | "fetch";
   /** Time that only the test moves. Default: the system's. */
@@ -186,7 +193,8 @@ function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return promise;
 }
 
-function toAdapter(setting: ProviderSetting): Adapter {
+function toAdapter(setting: ProviderSetting | OwnProvider): Adapter {
+  if (setting.protocol === "own") return setting.adapter;
   if (setting.protocol === "demo") return demo(setting.id === undefined ? {} : { id: setting.id });
   const { protocol, upstream, credential = PROVIDER_KEY, ...rest } = setting;
   const open = protocol === "messages" ? messagesHttp : chatHttp;
@@ -200,6 +208,6 @@ function toAdapter(setting: ProviderSetting): Adapter {
   });
 }
 
-function idOf(setting: ProviderSetting | undefined): string {
+function idOf(setting: ProviderSetting | OwnProvider | undefined): string {
   return setting?.id ?? (setting?.protocol === "demo" ? "demo" : "main");
 }

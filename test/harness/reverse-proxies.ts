@@ -28,7 +28,7 @@ interface Program {
   readonly args: (file: string) => readonly string[];
 }
 
-const MODULES = ["mpm_event", "authz_core", "alias", "env", "socache_shmcb", "ssl", "proxy", "proxy_http"];
+const MODULES = ["mpm_event", "authz_core", "alias", "env", "socache_shmcb", "ssl", "headers", "proxy", "proxy_http"];
 
 const programs = {
   caddy: {

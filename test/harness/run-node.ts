@@ -1,3 +1,4 @@
+import { systemClock } from "@portico/adapters/clock/system";
 import { memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { type Adapter, ports } from "@portico/core";
 import { parseInput, type With } from "../conformance/workflow-nodes.ts";
@@ -13,8 +14,11 @@ export interface OpenNode extends AsyncDisposable {
 }
 
 export async function openNode(adapter: Adapter<typeof ports.workflowNodes>, others: readonly Adapter[] = []): Promise<OpenNode> {
-  const isTold = others.some(({ spec }) => spec.port === ports.telemetry);
-  const { port: node, close } = await openAdapter(adapter, isTold ? others : [...others, memoryTelemetry({})]);
+  // An app has these without an adapter.
+  const builtIn = [memoryTelemetry({}), systemClock()].filter(({ spec: { port } }) =>
+    others.every(({ spec }) => spec.port !== port),
+  );
+  const { port: node, close } = await openAdapter(adapter, [...others, ...builtIn]);
   const run: OpenNode["run"] = async (given, { signal = new AbortController().signal, ...step } = {}) =>
     node.run({
       input: parseInput(node, given),

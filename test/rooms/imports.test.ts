@@ -17,8 +17,6 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 
 /** Packages that only one place may import. Other places use the functions of that place. */
 const livesIn: Readonly<Record<string, RegExp>> = {
-  tsyringe: /^core\/src\/container\.ts$/,
-  "reflect-metadata": /^core\/src\/container\.ts$/,
   h3: /^core\/src\//,
   srvx: /^core\/src\//,
   "content-disposition": /^core\/src\/http\//,
@@ -29,7 +27,7 @@ const livesIn: Readonly<Record<string, RegExp>> = {
   crossws: /^adapters\/src\/realtime\//,
   "engine.io": /^adapters\/src\/realtime\//,
   "socket.io": /^adapters\/src\/realtime\//,
-  undici: /^adapters\/src\/(?:models|blobs\/s3|workflow-nodes\/http|tools\/mcp)\//,
+  undici: /^adapters\/src\/(?:(?:models|blobs\/s3|workflow-nodes\/http|tools\/mcp)\/|kept-connections\.ts$)/,
   jsonata: /^adapters\/src\/workflow-nodes\/transform\//,
   "quickjs-emscripten-core": /^adapters\/src\/workflow-nodes\/sandbox\//,
   "@jitl/quickjs-wasmfile-release-sync": /^adapters\/src\/workflow-nodes\/sandbox\//,
@@ -41,7 +39,8 @@ const livesIn: Readonly<Record<string, RegExp>> = {
   pino: /^adapters\/src\/telemetry\//,
   "@opentelemetry/api": /^adapters\/src\/telemetry\//,
   "@marcbachmann/cel-js": /^plugins\/src\/workflow-service\/definition\//,
-  re2js: /^plugins\/src\/workflow-service\/definition\//,
+  ajv: /^core\/src\/kit\/json-schema\//,
+  re2js: /^(?:core\/src\/kit\/json-schema|plugins\/src\/workflow-service\/definition)\//,
   yaml: /^(?:plugins\/src\/(?:workflow-service\/definition|conversations-runs\/skills)|presets)\//,
   "modern-tar": /^presets\/src\/cli\/backup\//,
   listhen: /^presets\//,

@@ -1,5 +1,5 @@
 import type { Browser } from "playwright-core";
-import { openConsole, PHONE } from "../harness/console.ts";
+import { openConsole } from "../harness/console.ts";
 import { startFakeUpstream } from "../harness/fake-upstream.ts";
 import { messagesEvents, toolEvents } from "../harness/stream-scripts.ts";
 import { events } from "../harness/upstream-answers.ts";
@@ -79,7 +79,5 @@ export async function takeAgents(browser: Browser, save: (name: string) => strin
   await say("Which orders are late this week, and why?", "order by due");
   await messages.getByRole("button", { name: "SendUserMessage" }).waitFor();
   await page.screenshot({ path: save("console-agent") });
-  await page.setViewportSize(PHONE);
-  await page.screenshot({ path: save("console-agent-phone") });
   await gallery.take(page, { name: "conversation", about: "a conversation with an agent", page: "agents" });
 }

@@ -33,17 +33,14 @@ const LOOKS = [
   { name: "phone-light", viewport: PHONE, colorScheme: "light" },
   { name: "phone-dark", viewport: PHONE, colorScheme: "dark" },
 ] as const;
-const FOLDER = "docs/images/gallery";
-const PAGE = "docs/console-gallery.md";
+/** Of a release, and not of the repository. */
+const FOLDER = "dist/console-gallery";
 const QUALITY = 0.8;
 /** Charts and graphs are drawn again after a change of the window. */
 const SETTLED_MS = 400;
 const READY_MS = 15_000;
 
-/** The file of a picture, from the root. */
-export const pictureOf = (view: string, look: string): string => `${FOLDER}/${view}-${look}.webp`;
-/** The looks of which each view has a picture. */
-export const looks: readonly string[] = LOOKS.map(({ name }) => name);
+const pictureOf = (view: string, look: string): string => `${view}-${look}.webp`;
 
 /** Takes pictures of views in every look, and writes the page that shows them. */
 export class Gallery {
@@ -71,7 +68,7 @@ export class Gallery {
         await loading.first().waitFor({ state: "detached", timeout: READY_MS });
         await page.waitForTimeout(SETTLED_MS);
         writeFileSync(
-          resolve(root, pictureOf(view.name, name)),
+          resolve(root, FOLDER, pictureOf(view.name, name)),
           await toWebp(page, await page.screenshot({ animations: "disabled" })),
         );
       }
@@ -102,23 +99,22 @@ export class Gallery {
       const views = this.#taken.filter((view) => view.page === id);
       return views.length === 0 ? [] : [`## ${title}`, ...views.map(sectionOf)];
     });
-    writeFileSync(resolve(root, PAGE), `${[HEAD, ...sections].join("\n\n")}\n`);
+    writeFileSync(resolve(root, FOLDER, "README.md"), `${[HEAD, ...sections].join("\n\n")}\n`);
     if (this.#problems.length > 0) throw new Error(`Some views could not be taken:\n${this.#problems.join("\n")}`);
   }
 }
 
 const HEAD = `# The console in pictures
 
-Each page of [the web console](console.md), 1,280 and 390 pixels wide, in the light and in the dark theme. \`npm run docs:screenshots\` takes the
-pictures and writes this page.`;
+Each page of the web console, 1,280 and 390 pixels wide, in the light and in the dark theme.`;
 
 function sectionOf({ name, about }: View): string {
   const picture = (look: string, width: string) => {
     const [window, theme] = look.split("-");
     const alt = `${about}, ${window === "phone" ? "on a phone" : "on a desktop"}, ${theme}`;
-    return `<img src="${pictureOf(name, look).replace("docs/", "")}" width="${width}" alt="${alt}">`;
+    return `<img src="${pictureOf(name, look)}" width="${width}" alt="${alt}">`;
   };
-  const lines = looks.map((look) => picture(look, look.startsWith("phone") ? "200" : "400"));
+  const lines = LOOKS.map(({ name: look }) => picture(look, look.startsWith("phone") ? "200" : "400"));
   return `${about[0]!.toUpperCase()}${about.slice(1)}:\n\n${lines.join("\n")}`;
 }
 

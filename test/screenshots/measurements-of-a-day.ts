@@ -7,7 +7,7 @@ import { recordUsage } from "@portico/adapters/usage/records";
 import type { ports } from "@portico/core";
 import type { Browser } from "playwright-core";
 import { openAdapter } from "../conformance/open-adapter.ts";
-import { openConsole, PHONE } from "../harness/console.ts";
+import { openConsole } from "../harness/console.ts";
 import type { Gallery } from "./gallery.ts";
 
 const HOUR_MS = 3_600_000;
@@ -35,8 +35,6 @@ export async function takeMeasurements(browser: Browser, save: (name: string) =>
   await charts.nth(7).waitFor();
   await page.setViewportSize({ width: 1280, height: 1180 });
   await page.screenshot({ path: save("console-measurements") });
-  await page.setViewportSize(PHONE);
-  await page.screenshot({ path: save("console-measurements-phone") });
   await gallery.take(page, { name: "measurements", about: "a day of calls of models, by model", page: "measurements" });
 }
 

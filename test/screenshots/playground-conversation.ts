@@ -1,20 +1,20 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Browser } from "playwright-core";
-import { DESKTOP, openConsole, PHONE } from "../harness/console.ts";
+import { DESKTOP, openConsole } from "../harness/console.ts";
 import { root } from "../rooms/repository.ts";
 import type { Gallery } from "./gallery.ts";
 
 const prices = { currency: "EUR", models: [{ model: "demo", from: "2020-01-01", input: 2, output: 10 }] };
 
 /** Pictures of the playground: an image, a call of a tool, and the answer to its result. */
-export async function takePlayground(browser: Browser, save: (name: string) => string, gallery: Gallery): Promise<void> {
+export async function takePlayground(browser: Browser, gallery: Gallery): Promise<void> {
   await using opened = await openConsole({ browser, config: { prices } });
   const { page } = opened;
   const icon = {
     name: "paris.png",
     mimeType: "image/png",
-    buffer: readFileSync(resolve(root, "docs/images/console-overview-phone.png")),
+    buffer: readFileSync(resolve(root, "docs/images/console-lists-phone.png")),
   };
   await opened.goTo("Playground");
   await page.getByLabel("System (optional)").fill("Answer in one sentence. Look up the weather with a tool.");
@@ -28,11 +28,6 @@ export async function takePlayground(browser: Browser, save: (name: string) => s
   await page.getByLabel("Text of message 4").waitFor();
   await page.getByRole("tab", { name: "TypeScript" }).click();
   await page.setViewportSize({ ...DESKTOP, height: 1180 });
-  await page.evaluate(() => scrollTo(0, 0));
-  await page.screenshot({ path: save("console-playground") });
-  await page.setViewportSize(PHONE);
-  await page.getByRole("region", { name: "Conversation" }).evaluate((shown) => shown.scrollIntoView());
-  await page.screenshot({ path: save("console-playground-phone") });
   await page.evaluate(() => scrollTo(0, 0));
   await gallery.take(page, { name: "playground", about: "a conversation in the playground", page: "playground" });
 }

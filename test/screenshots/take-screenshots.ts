@@ -1,4 +1,5 @@
-// The pictures in docs/images and the gallery, taken anew: `npm run docs:screenshots`. With what a busy day leaves, made by the demo model.
+// `npm run docs:screenshots` takes the pictures of docs/images, and writes the gallery of all pages to `dist/console-gallery`, with what a
+// busy day leaves, made by the demo model.
 import { mkdirSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { connectAgent } from "@portico/client";
@@ -41,6 +42,7 @@ nodes:
       result: nodes.check.output
   total: { type: code, name: Add them up, needs: [each], with: { input: "\${{ nodes.each.output }}", source: "return input.length" } }
 `;
+const save = (name: string) => resolve(images, `${name}.png`);
 mkdirSync(images, { recursive: true });
 
 const path = findChromium();
@@ -107,30 +109,25 @@ try {
   await page.getByLabel("Text of message 1").fill("Say hello in one sentence.");
   await page.getByRole("button", { name: "Send" }).click();
   await page.getByText("Completed").waitFor();
-  const take = async (name: string) => {
-    // Figures and health arrive by themselves.
-    await page.getByText("Ready", { exact: true }).nth(1).waitFor();
-    await page.getByText(/\d MB/).waitFor();
-    await page.screenshot({ path: resolve(images, `${name}.png`) });
-  };
   await opened.goTo("Overview");
   await page.getByRole("table", { name: "Failed runs" }).waitFor();
-  await take("console-overview");
-  await page.setViewportSize(PHONE);
-  await take("console-overview-phone");
+  // Figures and health arrive by themselves.
+  await page.getByText("Ready", { exact: true }).nth(1).waitFor();
+  await page.getByText(/\d MB/).waitFor();
+  await page.screenshot({ path: save("console-overview") });
   await gallery.take(page, { name: "overview", about: "the overview of an instance", page: "" });
 
   await page.setViewportSize({ ...DESKTOP, height: 1180 });
   await opened.goTo("Workflows");
   await page.getByRole("link", { name: "Triage a ticket" }).click();
-  await page.getByRole("button", { name: "Start" }).click();
+  await page.getByRole("button", { name: "Start", exact: true }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("ticket").fill("Since this morning the export ends with an empty file, whatever I choose.");
   await dialog.getByRole("button", { name: "Start", exact: true }).click();
   await page.getByRole("button", { name: "Approve" }).waitFor();
   await page.getByLabel("severity").fill("3");
   await page.getByRole("treeitem", { name: /^Sort the ticket/ }).click();
-  await page.screenshot({ path: resolve(images, "console-workflow-run.png") });
+  await page.screenshot({ path: save("console-workflow-run") });
   await gallery.take(page, { name: "workflow-run", about: "a run of a workflow that waits for a person", page: "workflows" });
   // The console would ask about unsaved edits.
   await page.getByLabel("severity").fill("");
@@ -141,44 +138,23 @@ try {
     await page.getByText(shown).first().waitFor();
   };
   await page.setViewportSize(DESKTOP);
-  await show("#/webhooks/release-notes", "1 to 1 of 1");
-  await page.screenshot({ path: resolve(images, "console-webhooks.png") });
-  await show("#/runs", "runs on this page");
-  await page.screenshot({ path: resolve(images, "console-runs.png") });
-  await show(`#/runs/${runId}`, "The tool answered");
-  await page.screenshot({ path: resolve(images, "console-run.png") });
-  await page.setViewportSize({ ...DESKTOP, height: 620 });
-  await page
-    .getByRole("treeitem", { name: /^Tool / })
-    .first()
-    .click();
-  await page.getByRole("region", { name: "Timeline" }).evaluate((shown) => shown.scrollIntoView());
-  await page.screenshot({ path: resolve(images, "console-trace.png") });
   await show("#/workflows/check-orders", "Check orders");
   await page.getByRole("button", { name: "Start", exact: true }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Start", exact: true }).click();
   await page.getByText("has no price").first().waitFor();
   const failedRun = await page.evaluate(() => location.hash.replace("#/workflows", ""));
-  await page.getByRole("region", { name: "Timeline" }).evaluate((shown) => shown.scrollIntoView());
-  await page.screenshot({ path: resolve(images, "console-workflow-trace.png") });
-  await page.setViewportSize(DESKTOP);
   await show("#/runs?of=workflows&since=1d&columns=workflow,status,duration,started,error", "Started: The last day");
   await page.getByRole("cell", { name: "Failed" }).first().waitFor();
-  await page.getByRole("button", { name: "Columns", exact: true }).click();
-  await page.screenshot({ path: resolve(images, "console-lists.png") });
   await page.setViewportSize(PHONE);
-  await page.getByRole("button", { name: "Columns", exact: true }).click();
   await page.getByRole("list", { name: "Filters" }).evaluate((shown) => shown.scrollIntoView());
-  await page.screenshot({ path: resolve(images, "console-lists-phone.png") });
+  await page.screenshot({ path: save("console-lists-phone") });
   await page.setViewportSize(DESKTOP);
   const waiting = client.submit({ agentId: "triage", prompt: "Ask with DelegateToAgent why the export is empty" });
   await show("#/approvals", "Expires");
-  await page.screenshot({ path: resolve(images, "console-approvals.png") });
   const shown = (text: string) => (opened: Page) => opened.getByText(text).first().waitFor();
   const press = (name: string) => (opened: Page) => opened.getByRole("button", { name, exact: true }).click();
   const other = (await client.submit({ agentId: "release-notes", prompt: "What is in the release of last week?" }).started)!;
   await show("#/log?kind=message", "A workflow run waits for a person");
-  await page.screenshot({ path: resolve(images, "console-log.png") });
   const views: readonly View[] = [
     { name: "approvals", about: "what waits for a person", page: "approvals", path: "", ready: shown("Expires") },
     {
@@ -216,10 +192,9 @@ try {
   for (const view of views) await gallery.take(page, view);
   waiting.abort();
   await waiting.ended;
-  const save = (name: string) => resolve(images, `${name}.png`);
   await takeAgents(browser, save, gallery);
   await takeMeasurements(browser, save, gallery);
-  await takePlayground(browser, save, gallery);
+  await takePlayground(browser, gallery);
   await takeWorkflowEditor(browser, save, gallery);
   await takeEditors(browser, gallery);
   await gallery.takeOthers(page);

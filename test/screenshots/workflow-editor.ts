@@ -48,7 +48,6 @@ export async function takeWorkflowEditor(browser: Browser, save: (name: string) 
   await page.getByText("1 of 2 passed").waitFor();
   await page.getByRole("button", { name: "Show in the graph: a question is answered" }).click();
   await page.getByRole("heading", { name: "Tests", exact: true }).evaluate((shown) => shown.closest("section")!.scrollIntoView());
-  await page.screenshot({ path: save("console-workflow-tests") });
 
   await page.getByRole("button", { name: "Clear", exact: true }).click();
   await write(

@@ -3,11 +3,13 @@ import { redisBus } from "@portico/adapters/bus/redis";
 import { bullmqEngine } from "@portico/adapters/engine/bullmq";
 import { postgresRecords } from "@portico/adapters/records/postgres";
 import { ioredisServer } from "@portico/adapters/redis/ioredis";
+import { hmacSigning } from "@portico/adapters/signing/hmac";
 import { type Adapter, Secret } from "@portico/core";
 
 export const adapters: readonly Adapter[] = [
   postgresRecords({ url: new Secret("postgres://portico@database.internal/portico") }),
   ioredisServer({ url: new Secret("redis://redis.internal") }),
   redisBus(),
+  hmacSigning({ key: new Secret("…") }),
   bullmqEngine({ leaseMs: 15_000 }),
 ];

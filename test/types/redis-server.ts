@@ -2,6 +2,7 @@
 import { redisBus } from "@portico/adapters/bus/redis";
 import { redisPresence } from "@portico/adapters/presence/redis";
 import { ioredisServer } from "@portico/adapters/redis/ioredis";
+import { hmacSigning } from "@portico/adapters/signing/hmac";
 import { type Adapter, Secret } from "@portico/core";
 
 declare const ca: string;
@@ -10,4 +11,5 @@ export const adapters: readonly Adapter[] = [
   ioredisServer({ url: new Secret("rediss://portico:PASSWORD@redis.internal:6379/0"), prefix: "portico", tls: { ca } }),
   redisBus(),
   redisPresence({}),
+  hmacSigning({ key: new Secret("…") }),
 ];

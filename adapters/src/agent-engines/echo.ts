@@ -23,7 +23,7 @@ export const echoAgentEngine = defineAdapter({
           repeatable: true,
         },
       );
-      for (const delta of output.match(/\s*\S+\s*/g) ?? []) {
+      for (const delta of output.match(/^\s*\S+\s*|\S+\s*/g) ?? []) {
         signal.throwIfAborted();
         await say({ type: "text", delta });
       }

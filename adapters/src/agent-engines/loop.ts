@@ -1,5 +1,5 @@
 import { defineAdapter, optional, ports } from "@portico/core";
-import { OutputChecks } from "../json-schema/output-check.ts";
+import { SchemaChecks } from "@portico/core/kit";
 import { AnswerCheck } from "./loop/answer-check.ts";
 import { markForCache } from "./loop/cache-marks.ts";
 import { callSettings } from "./loop/call-settings.ts";
@@ -14,6 +14,7 @@ import type { ModelAnswer } from "./loop/model-answer.ts";
 import { isTooLong } from "./loop/model-refused.ts";
 import { callModel } from "./loop/model-step.ts";
 import { openLanguageModel } from "./loop/open-language-model.ts";
+import { ownCallIds } from "./loop/own-call-ids.ts";
 import { type Progress, readProgress } from "./loop/progress.ts";
 import { toFunctionTool, toPrompt } from "./loop/prompt.ts";
 import { turnMeter } from "./loop/turn-meter.ts";
@@ -36,8 +37,9 @@ export const loopAgentEngine = defineAdapter({
   name: "agent-engines/loop",
   port: ports.agentEngines,
   needs: { models: ports.models, clock: ports.clock, telemetry: ports.telemetry, usage: optional(ports.usage) },
-  open({ models, clock, telemetry, usage }, options: LoopOptions): ports.AgentEngine {
-    const checks = new OutputChecks();
+  open({ models, clock, telemetry, usage }, options: LoopOptions, scope): ports.AgentEngine {
+    const checks = new SchemaChecks(clock);
+    scope.onClose(() => checks.close());
     return {
       id: "loop",
       canPause: true,
@@ -57,7 +59,7 @@ interface LoopGiven {
   readonly clock: ports.Clock;
   readonly telemetry: ports.Telemetry;
   readonly counted: CountedCalls | undefined;
-  readonly checks: OutputChecks;
+  readonly checks: SchemaChecks;
   readonly options: LoopOptions;
   readonly settings: ContextSettings;
 }
@@ -102,6 +104,8 @@ class Loop {
 
   async run(): Promise<ports.TurnOutcome> {
     const { maxTurns, progress } = this.#turn;
+    const { signal } = this.#context;
+    await this.#check.ready(signal);
     const paused = progress && readProgress(progress);
     if (paused) {
       this.#restore(paused);
@@ -109,15 +113,15 @@ class Loop {
       if (ended) return ended;
     }
     for (let count = (paused?.count ?? 0) + 1; ; count++) {
-      this.#context.signal.throwIfAborted();
+      signal.throwIfAborted();
       const answer = await this.#ask(count);
       this.#count(answer);
       const parts = this.#cut.whole(answer.parts.map((part) => this.#labelled(part)));
       if (answer.cut !== undefined && count < maxTurns && this.#cut.goOn(answer.cut, parts)) continue;
       this.#cut.clear();
       const isFinal = answer.calls.length === 0 && answer.cut === undefined;
-      if (isFinal && this.#check.mustCorrect(parts, textOf(parts), count < maxTurns)) continue;
-      const calls = answer.calls.map((call) => ({
+      if (isFinal && (await this.#check.mustCorrect(parts, textOf(parts), { mayAsk: count < maxTurns, signal }))) continue;
+      const calls = ownCallIds(answer.calls, [...this.#turn.history, ...this.#messages]).map((call) => ({
         ...call,
         toolId: this.#turn.tools.find(({ name }) => name === call.name)?.id ?? call.name,
       }));

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { ports } from "@portico/core";
+import { ports, withoutEnd } from "@portico/core";
 import { listFolder } from "../documents/unstorage/list-folder.ts";
 import { readAgentText } from "./agent-file.ts";
 import { skillFolder } from "./skill-file.ts";
@@ -29,7 +29,7 @@ export function agentCopies({
   const skillsOf = async (name: string, id: string): Promise<readonly string[]> => {
     const text = await readable(documents, name);
     const paths = text === undefined ? [] : readAgentText(id, text).definition.skills;
-    return paths.map((path) => path.replace(/\/+$/, "")).filter((path) => ports.isDocumentName(`${id}/${path}`));
+    return paths.map((path) => withoutEnd(path, "/")).filter((path) => ports.isDocumentName(`${id}/${path}`));
   };
   return {
     async list() {

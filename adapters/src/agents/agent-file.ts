@@ -1,11 +1,20 @@
-import type { ports } from "@portico/core";
+import { hasAtMost, hasMoreLevels, jsonObject, maxCharacters, objectOnly, type ports } from "@portico/core";
+import { withoutByteOrderMark } from "@portico/core/kit";
 import * as v from "valibot";
 import { toolPolicySchema } from "./tool-policy-schema.ts";
 
 /** An agent without its git state. */
-export type AgentText = Pick<ports.Agent, "definition" | "metadataError" | "unknownKeys">;
+export type AgentText = Pick<ports.Agent, "definition" | "metadataError" | "fault" | "unknownKeys">;
+
+/** Bounds of an `agent.json`. A file beyond them is not used: it would hold up the list of all agents. */
+const TEXT_CHARACTERS = 1024 * 1024;
+const LEVELS = 64;
 
 const text = v.pipe(v.string(), v.nonEmpty());
+/** A name, an ID or a path. */
+const short = v.pipe(text, maxCharacters(1_000));
+/** Names of tools, paths of skills. */
+const list = v.pipe(v.array(short), v.maxLength(1_000));
 
 /** Of the keys without a meaning, how many are told, and how many characters of each. */
 const TOLD_KEYS = 20;
@@ -25,12 +34,12 @@ const schedule = v.pipe(
       v.regex(/^[A-Za-z0-9_-]{1,64}$/),
       v.check((name) => name !== "heartbeat", "a name other than heartbeat"),
     ),
-    cron: v.optional(described(text, "Minute, hour, day of the month, month, day of the week.")),
-    timeZone: v.optional(described(text, "Name in the IANA time zone database. Default: `UTC`.")),
+    cron: v.optional(described(short, "Minute, hour, day of the month, month, day of the week.")),
+    timeZone: v.optional(described(short, "Name in the IANA time zone database. Default: `UTC`.")),
     everyMs: v.optional(described(v.pipe(count, v.minValue(1000)), "Milliseconds between planned times, instead of `cron`.")),
     prompt: described(text, "What the agent is told."),
     enabled: v.optional(v.boolean(), true),
-    tools: v.optional(described(v.array(text), "The tools that its turns may use. Default: those of the agent.")),
+    tools: v.optional(described(list, "The tools that its turns may use. Default: those of the agent.")),
     maxTurns: v.optional(v.pipe(count, v.maxValue(100))),
     jitterMs: v.optional(
       described(v.pipe(v.number(), v.safeInteger(), v.minValue(0), v.maxValue(3_600_000)), "Longest delay of a start."),
@@ -43,8 +52,8 @@ const schedule = v.pipe(
     ),
     overlap: v.optional(
       described(
-        v.picklist(["queue", "skip", "cancel"]),
-        "What happens at a planned time while the turn before it goes on: the new turn starts, too; it is left out; or the earlier turn is stopped. Default: `queue`.",
+        v.picklist(["queue", "allow", "skip", "cancel"]),
+        "What happens at a planned time while the turn before it goes on: the new turn waits; it starts, too; it is left out; or the earlier turn is stopped. Default: `queue`.",
       ),
     ),
   }),
@@ -54,11 +63,11 @@ const schedule = v.pipe(
 
 /** The fields that are read. Other fields of the file are allowed, because people and other programs store more in it. */
 const fields = {
-  name: described(v.pipe(v.string(), v.trim(), v.nonEmpty()), "The agent's name for people."),
+  name: described(v.pipe(v.string(), v.trim(), v.nonEmpty(), maxCharacters(1_000)), "The agent's name for people."),
   description: v.optional(described(v.string(), "What it is for.")),
-  engine: v.optional(described(text, "The agent engine that runs it. Default: `loop`.")),
-  provider: v.optional(described(text, "ID of a provider. Default: the first one.")),
-  model: v.optional(described(text, "Name of a model. Default: the provider's first one.")),
+  engine: v.optional(described(short, "The agent engine that runs it. Default: `loop`.")),
+  provider: v.optional(described(short, "ID of a provider. Default: the first one.")),
+  model: v.optional(described(short, "Name of a model. Default: the provider's first one.")),
   instructions: v.optional(described(v.string(), "What the model is told before the conversation.")),
   onMaxTokens: v.optional(
     described(
@@ -74,39 +83,41 @@ const fields = {
       "How much the model thinks. `none` switches thinking off. Default: the model's own.",
     ),
   ),
-  stop: v.optional(described(v.pipe(v.array(text), v.maxLength(4)), "Texts at which an answer ends.")),
+  stop: v.optional(described(v.pipe(v.array(short), v.maxLength(4)), "Texts at which an answer ends.")),
   maxTurns: v.optional(
     described(v.pipe(count, v.maxValue(100)), "Most model calls of a turn whose caller gives no number. Default: 20."),
   ),
-  outputSchema: v.optional(
-    described(v.record(v.string(), v.unknown()), "JSON Schema of the final answer, which then is JSON that fits."),
-  ),
+  outputSchema: v.optional(described(jsonObject, "JSON Schema of the final answer, which then is JSON that fits.")),
   context: v.optional(
     described(
-      v.strictObject({
-        tokens: v.optional(
-          described(v.pipe(v.number(), v.safeInteger(), v.minValue(1000)), "Most tokens of a request to the model."),
-        ),
-        summarize: v.optional(described(v.boolean(), "Whether the model summarizes the oldest turns when they no longer fit.")),
-        promptCache: v.optional(described(v.boolean(), "Whether requests contain marks for the provider's prompt cache.")),
-      }),
+      objectOnly(
+        v.strictObject({
+          tokens: v.optional(
+            described(v.pipe(v.number(), v.safeInteger(), v.minValue(1000)), "Most tokens of a request to the model."),
+          ),
+          summarize: v.optional(described(v.boolean(), "Whether the model summarizes the oldest turns when they no longer fit.")),
+          promptCache: v.optional(described(v.boolean(), "Whether requests contain marks for the provider's prompt cache.")),
+        }),
+      ),
       "What of a conversation the model gets.",
     ),
   ),
   limits: v.optional(
     described(
-      v.strictObject({
-        tokensPerDay: v.optional(described(v.pipe(v.number(), v.minValue(0)), "Most tokens of its model calls per day.")),
-        moneyPerDay: v.optional(described(v.pipe(v.number(), v.minValue(0)), "Most costs of its model calls per day.")),
-        turnsAtOnce: v.optional(described(count, "Most turns at the same time in one process.")),
-        turnSeconds: v.optional(described(v.pipe(v.number(), v.minValue(1)), "Most seconds of a turn.")),
-      }),
+      objectOnly(
+        v.strictObject({
+          tokensPerDay: v.optional(described(v.pipe(v.number(), v.minValue(0)), "Most tokens of its model calls per day.")),
+          moneyPerDay: v.optional(described(v.pipe(v.number(), v.minValue(0)), "Most costs of its model calls per day.")),
+          turnsAtOnce: v.optional(described(count, "Most turns at the same time in one process.")),
+          turnSeconds: v.optional(described(v.pipe(v.number(), v.minValue(1)), "Most seconds of a turn.")),
+        }),
+      ),
       "Limits of its turns, which can only lower those of the instance.",
     ),
   ),
-  tools: v.optional(described(v.array(text), "IDs of the tools that its turns may use.")),
+  tools: v.optional(described(list, "IDs of the tools that its turns may use.")),
   toolPolicy: v.optional(described(toolPolicySchema, "Which of its tools need a person's approval.")),
-  skills: v.optional(described(v.array(text), "Paths below the agent's folder.")),
+  skills: v.optional(described(list, "Paths below the agent's folder.")),
   schedules: v.optional(
     described(
       v.pipe(
@@ -132,20 +143,32 @@ export const agentFileSchema = v.looseObject({
   webhooks: v.optional(described(v.unknown(), "The agent's webhook: its events and their prompts.")),
 });
 
-/** An agent whose file cannot be read. */
-export function unreadAgent(id: string, metadataError: NonNullable<AgentText["metadataError"]>): AgentText {
-  return { definition: { name: id, engine: "loop", tools: [], skills: [], core: false }, metadataError };
+/** An agent whose file cannot be read. `fault`: what is wrong with the file itself, as the end of a sentence. */
+export function unreadAgent(id: string, metadataError: NonNullable<AgentText["metadataError"]>, fault?: string): AgentText {
+  return { definition: { name: id, engine: "loop", tools: [], skills: [], core: false }, metadataError, fault };
+}
+
+/** The object of an `agent.json`, or why the whole file cannot be used. */
+export function parseAgentText(
+  json: string,
+): { readonly given: object } | { readonly metadataError: "invalid_json" | "invalid_shape"; readonly message: string } {
+  const unusable = (message: string) => ({ metadataError: "invalid_shape" as const, message });
+  if (!hasAtMost(TEXT_CHARACTERS, json)) return unusable(`Expected at most ${TEXT_CHARACTERS} characters`);
+  let given: unknown;
+  try {
+    given = JSON.parse(withoutByteOrderMark(json));
+  } catch {
+    return { metadataError: "invalid_json", message: "The text is not JSON" };
+  }
+  if (typeof given !== "object" || given === null || Array.isArray(given)) return unusable("Expected an object");
+  return hasMoreLevels(given, LEVELS) ? unusable(`Expected at most ${LEVELS} levels of lists and objects`) : { given };
 }
 
 /** Parses an `agent.json`. An invalid field counts as absent, and `metadataError` says so. The other fields are still used. */
 export function readAgentText(id: string, json: string): AgentText {
-  let given: unknown;
-  try {
-    given = JSON.parse(json);
-  } catch {
-    return unreadAgent(id, "invalid_json");
-  }
-  if (typeof given !== "object" || given === null || Array.isArray(given)) return unreadAgent(id, "invalid_shape");
+  const parsedText = parseAgentText(json);
+  if ("metadataError" in parsedText) return unreadAgent(id, parsedText.metadataError);
+  const { given } = parsedText;
   const found: Record<string, unknown> = {};
   let isWhole = true;
   for (const [field, schema] of Object.entries(fields)) {

@@ -1,21 +1,17 @@
 import { nearestWord, type ports } from "@portico/core";
 import * as v from "valibot";
-import { agentFileSchema, readAgentText } from "./agent-file.ts";
+import { agentFileSchema, parseAgentText, readAgentText } from "./agent-file.ts";
 
 /** Maximum problems that are told. Authors see further ones after they have corrected the first. */
 const TOLD_PROBLEMS = 100;
 
 /** What is wrong in the text of an `agent.json`, by the schema with which the file is read. Messages have no values of the text. */
 export function checkAgentText(text: string): readonly ports.AgentTextProblem[] {
-  let given: unknown;
-  try {
-    given = JSON.parse(text);
-  } catch {
-    return [wrong([], "The text is not JSON")];
-  }
-  if (typeof given !== "object" || given === null || Array.isArray(given)) return [wrong([], "Expected an object")];
+  const parsed = parseAgentText(text);
+  if ("metadataError" in parsed) return [wrong([], parsed.message)];
+  const { given } = parsed;
   const { issues = [] } = v.safeParse(agentFileSchema, given);
-  const unused = Object.keys(agentFileSchema.entries).filter((key) => !Object.hasOwn(given as object, key));
+  const unused = Object.keys(agentFileSchema.entries).filter((key) => !Object.hasOwn(given, key));
   const { unknownKeys = [] } = readAgentText("unnamed", text);
   return [
     ...issues.slice(0, TOLD_PROBLEMS).map(toProblem),
@@ -33,11 +29,17 @@ function toProblem(issue: v.BaseIssue<unknown>): ports.AgentTextProblem {
 }
 
 /** What valibot writes as comparisons: of numbers, of lengths of lists, and of texts that must not be empty. */
-function inWords({ type, expected }: v.BaseIssue<unknown>): string {
+function inWords({ type, expected, input }: v.BaseIssue<unknown>): string {
   if (type === "non_empty") return "a text that is not empty";
   const [, comparison, bound] = /^([<>]=)(.*)$/.exec(expected ?? "") ?? [];
   if (comparison === undefined) return expected ?? "another value";
-  const unit = type.endsWith("_length") ? " items" : "";
+  const unit = type.endsWith("_entries")
+    ? " entries"
+    : type.endsWith("_length")
+      ? typeof input === "string"
+        ? " characters"
+        : " items"
+      : "";
   return `at ${comparison === "<=" ? "most" : "least"} ${bound}${unit}`;
 }
 

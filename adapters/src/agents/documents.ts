@@ -56,9 +56,14 @@ export const documentAgents = defineAdapter({
     const tellUnknown = (id: string, { unknownKeys }: AgentText): void => {
       if (unknownKeys) telemetry?.log.warn("Keys of an agent.json have no effect", { agent: id, keys: unknownKeys.join(", ") });
     };
-    const isFolder = async (id: string): Promise<boolean> => {
-      if (directory !== undefined) return (await stat(join(directory, id)).catch(() => undefined))?.isDirectory() ?? false;
-      return (await namesOf(documents)).some((name) => name.startsWith(`${id}/`));
+    const isFolder = async (path: string): Promise<boolean> => {
+      if (directory !== undefined) return (await stat(join(directory, path)).catch(() => undefined))?.isDirectory() ?? false;
+      return (await namesOf(documents)).some((name) => name.startsWith(`${path}/`));
+    };
+    /** Of an agent without a document: its folder may be empty, or have a folder of the document's name. */
+    const withoutFile = async (id: string): Promise<AgentText | undefined> => {
+      if (await isFolder(`${id}/${FILE}`)) return unreadAgent(id, "unreadable");
+      return (await isFolder(id)) ? unreadAgent(id, "missing") : undefined;
     };
     const readAgent = async (id: string, isExact: boolean): Promise<AgentText | undefined> => {
       const known = read.get(id);
@@ -66,7 +71,7 @@ export const documentAgents = defineAdapter({
       const before = changes;
       const found = await readOne(documents, id, known);
       // A folder without the file is not cached: its removal is not reported.
-      if (!found) return (await isFolder(id)) ? unreadAgent(id, "missing") : undefined;
+      if (!found) return withoutFile(id);
       // An unreadable file is not cached either: its recovery is not reported.
       if (changes === before && found.agent.metadataError !== "unreadable") read.set(id, found);
       if (found !== known) tellUnknown(id, found.agent);
@@ -119,7 +124,8 @@ async function readOne(documents: ports.Documents, id: string, known: ReadAgent 
     return known?.version === version ? known : { version, agent: readAgentText(id, text) };
   } catch (error) {
     // One unreadable file must not hide the other agents.
-    if (error instanceof ports.DocumentsUnavailable) return known ?? { version: undefined, agent: unreadAgent(id, "unreadable") };
+    if (error instanceof ports.DocumentsUnavailable)
+      return known ?? { version: undefined, agent: unreadAgent(id, "unreadable", error.fault) };
     throw error;
   }
 }

@@ -76,7 +76,7 @@ async function hasRemote(repository: string): Promise<boolean> {
     // A worktree shares the configuration of its main repository.
     const common = await readFile(join(repository, "commondir"), "utf8").catch(() => ".");
     const config = await readFile(join(repository, common.trim(), "config"), "utf8");
-    return /^\s*\[remote\s+"/m.test(config);
+    return /^[ \t]*\[remote[ \t]+"/m.test(config);
   } catch {
     return false;
   }

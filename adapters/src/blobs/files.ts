@@ -24,6 +24,7 @@ export const fileBlobs = defineAdapter({
   name: "blobs/files",
   port: ports.blobs,
   needs: {},
+  place: ({ dir }: FileBlobsOptions) => resolve(dir),
   open: (_given, { dir }: FileBlobsOptions, scope) => orUnavailable(openFolder(resolve(dir), scope)),
 });
 

@@ -9,20 +9,24 @@ import { Topics } from "./topics.ts";
 /**
  * A bus over Redis publish/subscribe, in sharded channels where the server has them (Redis 7). Messages to subscriptions of the same
  * process do not need Redis. While Redis is unavailable or slow, messages to other processes are lost, and their subscriptions are told
- * later. Opening succeeds also without Redis.
+ * later. Opening succeeds also without Redis. Messages are signed with the instance's key, and others are refused.
  */
 export const redisBus = defineAdapter({
   name: "bus/redis",
   port: ports.bus,
-  needs: { redis, ids: ports.ids, clock: ports.clock, telemetry: ports.telemetry },
-  async open({ redis: { prefix, commands, connect }, ids, clock, telemetry }, _options: void, scope): Promise<ports.Bus> {
+  needs: { redis, ids: ports.ids, clock: ports.clock, telemetry: ports.telemetry, signing: ports.signing },
+  async open(
+    { redis: { prefix, commands, connect, refuse }, ids, clock, telemetry, signing },
+    _options: void,
+    scope,
+  ): Promise<ports.Bus> {
     const id = ids.id("bus_");
     const { log } = telemetry;
     const topics = new Topics(log);
     let isClosed = false;
-    const publisher = new Publisher({ connection: commands, prefix, id, clock, log });
+    const publisher = new Publisher({ connection: commands, prefix, id, signing, clock, log });
     const connection = connect({ connectionName: "portico-bus" });
-    const subscriber = new Subscriber({ connection, prefix, id, topics, clock });
+    const subscriber = new Subscriber({ connection, prefix, id, topics, signing, clock, refuse });
     scope.onClose(() => {
       isClosed = true;
       topics.close();

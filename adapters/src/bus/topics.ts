@@ -46,7 +46,13 @@ export class Topics {
     const heard = [...seats];
     queueMicrotask(() => {
       if (text === undefined) return this.#callEach(heard, (listener) => listener.missed());
-      const message: unknown = JSON.parse(text);
+      let message: unknown;
+      try {
+        message = JSON.parse(text);
+      } catch (error) {
+        this.#log.error("A message of the bus is not JSON", {}, error);
+        return;
+      }
       this.#callEach(heard, (listener) => listener.told(message));
     });
   }
@@ -56,14 +62,11 @@ export class Topics {
     this.#seats.clear();
   }
 
-  #callEach(seats: readonly Seat[], call: (listener: ports.BusListener) => void): void {
+  #callEach(seats: readonly Seat[], call: (listener: ports.BusListener) => unknown): void {
     for (const seat of seats) {
       if (!seat.isOpen) continue;
-      try {
-        call(seat.listener);
-      } catch (error) {
-        this.#log.error("A listener of the bus failed", {}, error);
-      }
+      // The rejection of an asynchronous listener would end the process.
+      void Promise.try(call, seat.listener).catch((error: unknown) => this.#log.error("A listener of the bus failed", {}, error));
     }
   }
 }

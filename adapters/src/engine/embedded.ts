@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { defineAdapter, findStoreTooNew, ports, type Scope } from "@portico/core";
 import { type SqliteStore, sqliteStoreOf } from "../records/sqlite/store.ts";
 import { openSqliteBackend } from "../records/sqlite.ts";
@@ -38,6 +39,7 @@ export const embeddedEngine = defineAdapter({
   name: "engine/embedded",
   port: ports.engine,
   needs: { records: ports.records, clock: ports.clock, telemetry: ports.telemetry },
+  place: ({ path }: EmbeddedEngineOptions) => (path === undefined ? undefined : resolve(path)),
   open({ records, clock, telemetry }, options: EmbeddedEngineOptions, scope): ports.Engine {
     const engine = createEngine({
       journal: journalFor(records, options.path, scope),

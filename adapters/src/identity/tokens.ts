@@ -1,5 +1,6 @@
 import { OpenSessions } from "./tokens/open-sessions.ts";
 import {
+  createEndedSessions,
   createInstanceSessions,
   createSystemClock,
   defineAdapter,
@@ -22,7 +23,8 @@ export interface TokenIdentityOptions {
   readonly rotation?: Live<TokenRotation> | undefined;
   /**
    * Whether a session of the first owner, which the plugin `sign-in` opens, is accepted like a token of this owner. Without
-   * adapters of `signing` and `ids`, no session is accepted. Default: false.
+   * adapters of `signing` and `ids`, no session is accepted. Without an adapter of `records`, a session cannot be ended early. Default:
+   * false.
    */
   readonly sessions?: boolean;
 }
@@ -53,20 +55,21 @@ export interface TokenHolder {
 export const tokenIdentity = defineAdapter({
   name: "identity/tokens",
   port: ports.identity,
-  // Sessions need signing and ids.
+  // Sessions need signing and ids, and records to be ended early.
   needs: {
     secrets: ports.secrets,
     clock: optional(ports.clock),
     signing: optional(ports.signing),
     ids: optional(ports.ids),
+    records: optional(ports.records),
   },
   async open(
-    { secrets, clock = createSystemClock(), signing, ids },
+    { secrets, clock = createSystemClock(), signing, ids, records },
     { tokens, rotation, sessions }: TokenIdentityOptions,
     scope,
   ) {
     const signed = sessions && signing && ids ? createInstanceSessions({ signing, clock, ids }) : undefined;
-    const open = signed && new OpenSessions(signed, clock);
+    const open = signed && new OpenSessions(signed, clock, records && createEndedSessions(records));
     const identity = new TokenIdentity(secrets, clock, await readHolders(secrets, tokens), open);
     scope.onClose(() => identity.close());
     if (rotation) follow(identity, secrets, rotation, scope);

@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { defineAdapter, findStoreTooNew, ports, type Scope } from "@portico/core";
 import { type SqliteStore, sqliteStoreOf } from "../records/sqlite/store.ts";
 import { openSqliteBackend } from "../records/sqlite.ts";
@@ -22,6 +23,7 @@ export const sqliteLog = defineAdapter({
   name: "log/sqlite",
   port: ports.log,
   needs: { records: ports.records },
+  place: ({ path }: SqliteLogOptions) => (path === undefined ? undefined : resolve(path)),
   open({ records }, options: SqliteLogOptions, scope): ports.EventLog {
     return createPurgingLog(openSqliteLog(storeFor(records, options.path, scope)), scope);
   },

@@ -1,4 +1,4 @@
-import { type ports, Secret } from "@portico/core";
+import { type ports, Secret, withoutEnd } from "@portico/core";
 import type { HttpProviderOptions } from "./http/provider-options.ts";
 
 /** A provider that was found on this machine, with a description of its source. */
@@ -92,7 +92,7 @@ function baseUrlOf(vendor: Vendor, env: Readonly<Record<string, string | undefin
   const moved = vendor.addressVariable && env[vendor.addressVariable]?.trim();
   if (!moved) return vendor.baseUrl;
   // The Messages vendor's libraries take the URL without the version, which our base URLs include.
-  return vendor.protocol === "messages" && !/\/v\d+\/?$/.test(moved) ? `${moved.replace(/\/+$/, "")}/v1` : moved;
+  return vendor.protocol === "messages" && !/\/v\d+\/?$/.test(moved) ? `${withoutEnd(moved, "/")}/v1` : moved;
 }
 
 async function findLocal(server: LocalServer, signal: AbortSignal | undefined): Promise<FoundProvider[]> {

@@ -16,17 +16,21 @@ const BEATS = 10;
 /** Pauses before the registry is read again: a client may name its socket to another process before that process finds it. */
 const PAUSES_MS = [50, 150];
 
-/** A registry of sockets in Redis. After an outage, and after Redis was wiped, every process registers its sockets again. */
+/** A registry of sockets in Redis, signed with the instance's key. After an outage, and after Redis was wiped, every process registers its sockets again. */
 export const redisPresence = defineAdapter({
   name: "presence/redis",
   port: ports.presence,
-  needs: { redis, ids: ports.ids, clock: ports.clock },
-  open({ redis: { prefix, commands }, ids, clock }, { lifetimeMs = LIFETIME_MS }: RedisPresenceOptions, scope): ports.Presence {
+  needs: { redis, ids: ports.ids, clock: ports.clock, signing: ports.signing },
+  open(
+    { redis: { prefix, commands, refuse }, ids, clock, signing },
+    { lifetimeMs = LIFETIME_MS }: RedisPresenceOptions,
+    scope,
+  ): ports.Presence {
     if (!Number.isInteger(lifetimeMs) || lifetimeMs < BEATS) {
       throw new TypeError(`The lifetime of sockets is a whole number of milliseconds from ${BEATS}`);
     }
     const process = ids.id("proc_");
-    const registry = openRegistry({ connection: commands, prefix, process, lifetimeMs });
+    const registry = openRegistry({ connection: commands, prefix, process, lifetimeMs, signing });
     /** Facts as JSON, by socket. */
     const held = new Map<string, string>();
     /** Sockets that changed since the registry was written. */
@@ -66,7 +70,12 @@ export const redisPresence = defineAdapter({
       writing ??= new Promise<void>((resolve) => setImmediate(resolve)).then(writeAll).finally(() => void (writing = undefined));
     };
 
+    let seal: string | undefined;
     const beat = async (): Promise<void> => {
+      // After the key was replaced, other processes accept the earlier signatures only for a time.
+      const before = seal;
+      seal = await registry.seal().catch(() => before);
+      isDoubtful ||= seal !== before && held.size > 0;
       if (isDoubtful) return write();
       if (held.size === 0 || commands.status !== "ready") return;
       // Without an answer, the connection is lost, and is looked at again when it is ready.
@@ -120,7 +129,9 @@ export const redisPresence = defineAdapter({
         }
         // A registry that still lists what this process released a moment ago.
         if (!found || found.process === process) return undefined;
-        return { process: found.process, facts: JSON.parse(found.facts) };
+        if (found.facts !== undefined) return { process: found.process, facts: JSON.parse(found.facts) };
+        refuse("presence");
+        return undefined;
       },
     };
   },

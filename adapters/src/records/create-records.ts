@@ -4,6 +4,12 @@ import type { Scalar } from "./field-path.ts";
 import { orderValue, planQuery, type QueryPlan } from "./query-plan.ts";
 import { isRecordId, toRecordText, toText } from "./record-text.ts";
 
+export type { CollectionShape } from "./collection-shape.ts";
+export type { Scalar } from "./field-path.ts";
+export type { Position } from "./page-cursor.ts";
+export type { QueryPlan } from "./query-plan.ts";
+export { compareOrder } from "./record-order.ts";
+
 /**
  * The part of the records that depends on the technology. IDs, values, queries and cursors are checked before it is called, so
  * that all adapters follow the same rules.

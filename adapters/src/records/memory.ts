@@ -1,7 +1,8 @@
 import { defineAdapter, ports } from "@portico/core";
 import { type CheckedWrite, createRecords, type RecordsBackend, type Row } from "./create-records.ts";
-import { readField, type Scalar } from "./field-path.ts";
+import { readField } from "./field-path.ts";
 import { orderValue, type QueryPlan } from "./query-plan.ts";
+import { compareOrder } from "./record-order.ts";
 
 /**
  * Records in this process's memory, lost when it closes: for tests and for trying things out. A query reads its whole collection.
@@ -76,35 +77,12 @@ function createMemoryBackend(): RecordsBackend & { close(): void } {
 
 function pageOf(rows: readonly MemoryRow[], plan: QueryPlan): readonly Row[] {
   const { by, after } = plan;
-  const sign = plan.descending ? -1 : 1;
-  const compare = (a: OrderKey, b: OrderKey) => sign * (compareScalars(a.value, b.value) || compareText(a.id, b.id));
   const keyed = rows
     .filter((row) => plan.where.every(([field, value]) => readField(row.value, field) === value))
     .map((row) => ({ row, value: orderValue(row.value, by), id: row.id }));
   return keyed
-    .filter((key) => after === undefined || compare(key, after) > 0)
-    .sort(compare)
+    .filter((key) => after === undefined || compareOrder(key, after, plan) > 0)
+    .sort((a, b) => compareOrder(a, b, plan))
     .slice(0, plan.limit + 1)
     .map((key) => key.row);
-}
-
-interface OrderKey {
-  readonly value: Scalar;
-  readonly id: string;
-}
-
-/** The port's order: missing values, then numbers (false as 0, true as 1), then texts. */
-function compareScalars(a: Scalar, b: Scalar): number {
-  if (typeof a === "string" && typeof b === "string") return compareText(a, b);
-  return rank(a) - rank(b) || Math.sign(Number(a) - Number(b));
-}
-
-function rank(value: Scalar): number {
-  if (value === null) return 0;
-  return typeof value === "string" ? 2 : 1;
-}
-
-/** By UTF-8 bytes, which is by code point; JavaScript's own `<` puts U+10000 and above before U+E000. */
-function compareText(a: string, b: string): number {
-  return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }

@@ -26,6 +26,7 @@ export const sqliteRecords = defineAdapter({
   name: "records/sqlite",
   port: ports.records,
   needs: {},
+  place: ({ path }: SqliteRecordsOptions) => resolve(path),
   open(_given, options: SqliteRecordsOptions, scope) {
     const backend = openSqliteBackend(options.path, scope);
     const { records, check } = createCheckedRecords(backend);

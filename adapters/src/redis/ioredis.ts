@@ -4,6 +4,7 @@ import { Redis, type RedisOptions } from "ioredis";
 import { isSamePlace } from "../same-place.ts";
 import { createTlsContext, type TlsOptions } from "../tls-context.ts";
 import { checkRedisPrefix, toRedisAddress } from "./redis-address.ts";
+import { Refusals } from "./refusals.ts";
 import { redis, type RedisServer } from "./server.ts";
 
 /** Options of `ioredisServer`. */
@@ -63,8 +64,11 @@ export const ioredisServer = defineAdapter({
         read: () => ask(commands),
       }),
     );
+    const refusals = new Refusals(telemetry.log);
+    scope.onClose(telemetry.gauge(refusals.gauge));
     await firstAttempt(commands);
-    return { prefix: checkRedisPrefix(options.prefix ?? "portico"), commands, connect };
+    const refuse: RedisServer["refuse"] = (of) => refusals.count(of);
+    return { prefix: checkRedisPrefix(options.prefix ?? "portico"), commands, connect, refuse };
   },
 });
 

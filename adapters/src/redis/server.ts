@@ -15,7 +15,15 @@ export interface RedisServer {
    * and reconnects by itself. It closes with the server.
    */
   connect(options?: RedisOptions): Redis;
+  /**
+   * Something in Redis is not what a process of this instance writes, and was ignored. It is counted in a metric, and logged at most
+   * once a minute.
+   */
+  refuse(of: RedisUse): void;
 }
+
+/** What an instance uses Redis for. */
+export type RedisUse = "bus" | "engine" | "presence";
 
 /** The port of the Redis server. Only adapters use it. */
 export const redis: Port<RedisServer> = definePort<RedisServer>("redis");

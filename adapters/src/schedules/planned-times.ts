@@ -1,22 +1,17 @@
 import { createHash } from "node:crypto";
 import type { ports } from "@portico/core";
-import { Cron } from "croner";
+import { cronTimes } from "./cron-times.ts";
+import type { PlannedTimes } from "./times-in-order.ts";
 
-/** Planned times, in milliseconds since 1970. They are a function of the timing alone: all processes agree on them. */
-export interface PlannedTimes {
-  /** The first `count` planned times after `time`, oldest first. Fewer if there are no more. */
-  after(time: number, count: number): readonly number[];
-  /** The last `count` planned times at or before `time`, oldest first. */
-  upTo(time: number, count: number): readonly number[];
-}
+export type { PlannedTimes } from "./times-in-order.ts";
 
 /**
  * Read a timing. A local time that a change of clocks leaves out is planned at the end of the gap, and a local time that exists
- * twice is planned at its first instant. Expressions that repeat within the hour follow elapsed time. Throws RangeError for an
- * expression, a time zone or an interval that is not valid, and for an expression without any planned time.
+ * twice is planned at its first instant. Expressions for every hour follow elapsed time. Throws RangeError for an expression, a time
+ * zone or an interval that is not valid, and for an expression without any planned time.
  */
 export function readTiming(timing: ports.ScheduleTiming): PlannedTimes {
-  return "cron" in timing ? cronTimes(timing.cron, timing.timeZone ?? "UTC") : intervalTimes(timing.everyMs);
+  return "cron" in timing ? timesOfCron(timing.cron, timing.timeZone ?? "UTC") : intervalTimes(timing.everyMs);
 }
 
 function intervalTimes(everyMs: number): PlannedTimes {
@@ -28,22 +23,17 @@ function intervalTimes(everyMs: number): PlannedTimes {
   };
 }
 
-function cronTimes(expression: string, timeZone: string): PlannedTimes {
-  let cron: Cron;
-  let first: Date | null;
+function timesOfCron(expression: string, timeZone: string): PlannedTimes {
+  let times: PlannedTimes;
+  let first: number | undefined;
   try {
-    cron = new Cron(expression, { timezone: timeZone, mode: "5-part", paused: true });
-    first = cron.nextRun(new Date(0));
+    times = cronTimes(expression, timeZone);
+    [first] = times.after(0, 1);
   } catch {
     throw new RangeError("The cron expression or its time zone is not valid");
   }
-  if (!first) throw new RangeError("The cron expression has no planned time");
-  const times = (dates: readonly Date[]) => dates.map((date) => date.getTime());
-  return {
-    after: (time, count) => times(cron.nextRuns(count, new Date(time))),
-    // The library looks strictly before a time, and knows whole seconds.
-    upTo: (time, count) => times(cron.previousRuns(count, new Date(Math.floor(time / 1000) * 1000 + 1000))).toReversed(),
-  };
+  if (first === undefined) throw new RangeError("The cron expression has no planned time");
+  return times;
 }
 
 /**

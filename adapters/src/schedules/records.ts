@@ -2,7 +2,7 @@ import { defineAdapter, isStoreAway, ports, readPages } from "@portico/core";
 import { dueTimes, type Planning } from "./due-times.ts";
 import { jitterOf, readTiming } from "./planned-times.ts";
 import { isDecided, type Stretch, withDecided } from "./stretches.ts";
-import { withWaiting } from "./waiting-times.ts";
+import { mayWait } from "./waiting-times.ts";
 
 /** Options of `recordSchedules`. */
 export interface RecordSchedulesOptions {
@@ -126,17 +126,20 @@ export const recordSchedules = defineAdapter({
       const { through } = found;
       const decided = { through, stretches: decidedUpTo(through) };
       if (overlap === "queue") {
-        const { waiting: all, skipped } = withWaiting(progress.waiting ?? [], due);
-        if (skipped > 0)
-          telemetry.log.warn("Planned times start nothing, because too many wait", { schedule: key, count: skipped });
-        progress = { ...progress, waiting: all };
-        for (let waiting = all; waiting.length > 0;) {
-          const next = waiting[0]!;
+        const keep = (planned: readonly number[]) => {
+          const waiting = mayWait(schedule.timing, planning.catchUp, planned);
+          const count = planned.length - waiting.length;
+          if (count > 0) telemetry.log.info("Planned times start nothing, because others wait", { schedule: key, count });
+          return waiting;
+        };
+        let waiting = [...(progress.waiting ?? []), ...due];
+        for (let next = waiting[0]; next !== undefined; next = waiting[0]) {
           if (await isGoingOn(source, schedule.id, progress.last ?? next, signal)) break;
-          waiting = waiting.slice(1);
+          waiting = [...keep(waiting.slice(1))];
           await put({ ...progress, ...decided, last: next, starting: next, waiting });
           await start(next);
         }
+        progress = { ...progress, waiting: keep(waiting) };
       } else {
         // Planned times may have waited before the overlap was changed.
         progress = { ...progress, waiting: undefined };

@@ -1,11 +1,13 @@
+import type { ports } from "@portico/core";
+
 /** Planned times of a schedule that wait at most. */
 const MOST_WAITING = 100;
 
-/** The planned times that wait after these were planned, oldest first, and how many of them are skipped because too many wait. */
-export function withWaiting(
-  waiting: readonly number[],
-  planned: readonly number[],
-): { readonly waiting: readonly number[]; readonly skipped: number } {
-  const all = [...waiting, ...planned];
-  return { waiting: all.slice(0, MOST_WAITING), skipped: Math.max(0, all.length - MOST_WAITING) };
+/**
+ * Those of the planned times that wait; oldest first. Of a cron expression, the oldest ones wait. Of an interval, the newest ones, as many as
+ * `catchUp` says, and at least one: if it is shorter than what it starts, more would only make it later.
+ */
+export function mayWait(timing: ports.ScheduleTiming, catchUp: number, planned: readonly number[]): readonly number[] {
+  if ("cron" in timing) return planned.slice(0, MOST_WAITING);
+  return planned.slice(-Math.min(Math.max(1, catchUp), MOST_WAITING));
 }

@@ -26,6 +26,25 @@ export const aesGcmSealing = defineAdapter({
     createSealing(await openKeys(secrets, key, otherKeys)),
 });
 
+/**
+ * The ID of the key with which the instance sealed values last; undefined if it has sealed none. Throws SealingUnavailable if no given or stored
+ * key has this ID, and TypeError for an invalid key. Writes nothing.
+ */
+export async function usedKeyId(
+  secrets: Pick<ports.Secrets, "find">,
+  { key, otherKeys = [] }: AesGcmSealingOptions,
+): Promise<string | undefined> {
+  const known = [...(key ? [key] : []), ...otherKeys].map((each) => toKey(checkInstanceKey(each)).id);
+  const used = (await secrets.find(KEY_ID))?.reveal();
+  if (used === undefined || known.includes(used)) return used;
+  const kept = await secrets.find(KEY);
+  if (kept && toKey(kept).id === used) return used;
+  // Fails early, while no data is lost. Without this, runs with sealed values would fail one by one.
+  throw new ports.SealingUnavailable(
+    `Values of this instance are sealed under another instance key: give it back, or remove ${KEY_ID} from the secrets to go on without them`,
+  );
+}
+
 /** Names under which the key, and the ID of the last used key, are stored. */
 const KEY = "instanceKey";
 const KEY_ID = "instanceKeyId";
@@ -48,13 +67,7 @@ async function openKeys(secrets: ports.Secrets, option: Secret | undefined, othe
     const found = kept ? undefined : await secrets.find(KEY);
     return (kept ??= found && toKey(found));
   };
-  const used = (await secrets.find(KEY_ID))?.reveal();
-  // Fails early, while no data is lost. Without this, runs with sealed values would fail one by one.
-  if (used !== undefined && used !== given?.id && !isOther(used) && used !== (await findKept())?.id) {
-    throw new ports.SealingUnavailable(
-      `Values of this instance are sealed under another instance key: give it back, or remove ${KEY_ID} from the secrets to go on without them`,
-    );
-  }
+  const used = await usedKeyId(secrets, { key: option, otherKeys });
   // From now on, this key seals: the other one may be taken away later.
   if (given && isOther(used)) await secrets.replace(KEY_ID, new Secret(given.id));
   const choose = async (): Promise<SealKey> => {

@@ -19,6 +19,7 @@ export const fileSecrets = defineAdapter({
   name: "secrets/files",
   port: ports.secrets,
   needs: {},
+  place: ({ path }: FileSecretsOptions) => resolve(path),
   open: (_given, options: FileSecretsOptions) => createFileSecrets(resolve(options.path)),
 });
 

@@ -1,7 +1,7 @@
-import type { Adapter } from "@portico/core";
+import { type Adapter, ports } from "@portico/core";
 import { loopAgentEngine, type LoopOptions } from "../agent-engines/loop.ts";
 import { agentCopies } from "../agents/agent-copies.ts";
-import { type AgentText, readAgentText } from "../agents/agent-file.ts";
+import { type AgentText, readAgentText, unreadAgent } from "../agents/agent-file.ts";
 import { documentAgents } from "../agents/documents.ts";
 import { unstorageDocuments } from "../documents/unstorage.ts";
 import { agentFolder } from "./agent-folder.ts";
@@ -37,9 +37,17 @@ export async function readAgentCopies(at: DocumentsAt, leftOut?: (name: string) 
 /** The same for the agents of an app. `directory` is their folder, if they are files. */
 export { agentCopies, type AgentCopiesGiven } from "../agents/agent-copies.ts";
 
+/** Reads a file of an agent's skill, without an app. */
+export { readSkillFile } from "../agents/skill-file.ts";
+
+/** What is wrong in the text of an `agent.json`, as its readers see it. */
+export { checkAgentText } from "../agents/check-agent-text.ts";
+
 /** An agent as its `agent.json` describes it. */
 export interface AgentTextOf extends AgentText {
   readonly id: string;
+  /** The `agent.json` itself. */
+  readonly text: string;
 }
 
 /** All agents that have an `agent.json`, without an app: for tools that check them. Throws DocumentsUnavailable. */
@@ -50,8 +58,13 @@ export async function listAgentTexts(at: DocumentsAt): Promise<readonly AgentTex
     for (const name of await documents.list()) {
       const id = /^([^/]+)\/agent\.json$/.exec(name)?.[1];
       if (id === undefined) continue;
-      const document = await documents.read(name);
-      if (document) found.push({ id, ...readAgentText(id, document.text) });
+      const document = await documents.read(name).catch((error: unknown) => {
+        // One file that is not UTF-8 text must not hide the other agents.
+        if (!(error instanceof ports.DocumentsUnavailable) || error.fault === undefined) throw error;
+        found.push({ id, text: "", ...unreadAgent(id, "unreadable", error.fault) });
+        return undefined;
+      });
+      if (document) found.push({ id, text: document.text, ...readAgentText(id, document.text) });
     }
     return found;
   } finally {

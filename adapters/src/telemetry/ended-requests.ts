@@ -1,4 +1,4 @@
-import type { ports } from "@portico/core";
+import { guardCall, type ports, reportFailure } from "@portico/core";
 import type { EndedRequest } from "./opentelemetry/request-record.ts";
 import { CALLER_LEFT, errorType } from "./opentelemetry/semantic-names.ts";
 
@@ -12,7 +12,7 @@ export type CountedRequest = Pick<ports.EndedWork, "name" | "outcome"> & { reado
 export interface EndedRequests {
   /** A request has ended. */
   record(ended: EndedRequest): void;
-  /** Called for each ended request, until the returned function is called. Must return soon, and must not throw. */
+  /** Called for each ended request, until the returned function is called. Must return soon. An error is printed. */
   listen(listener: (request: CountedRequest) => void): () => void;
 }
 
@@ -24,7 +24,12 @@ export function createEndedRequests(): EndedRequests {
       if (listeners.size === 0) return;
       const { request, beganAt, endedAt } = ended;
       const counted = { name: request.area, outcome: outcomeOf(ended), durationMs: endedAt - beganAt };
-      for (const listener of listeners) listener(counted);
+      for (const listener of listeners) {
+        guardCall(
+          () => listener(counted),
+          (error) => reportFailure("A listener for ended requests failed", error),
+        );
+      }
     },
     listen(listener) {
       listeners.add(listener);

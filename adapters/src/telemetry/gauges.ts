@@ -1,4 +1,5 @@
 import type { ports } from "@portico/core";
+import { firstSeries } from "./series-bound.ts";
 
 /** How long a collection of metrics waits for a gauge. Scrapers usually give up after ten seconds. */
 const READ_MS = 1000;
@@ -37,10 +38,18 @@ export async function readGauge(gauge: ports.Gauge): Promise<readonly ports.Gaug
   try {
     const read = await Promise.race([gauge.read(), late.promise]);
     const values = typeof read === "number" ? [{ labels: {}, value: read }] : (read ?? []);
-    return values.filter(({ value }) => Number.isFinite(value));
+    return firstSeries(values.filter(isGaugeValue));
   } catch {
     return [];
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** A gauge of a plugin may come without types. A value that cannot be written is left out, and not the other ones. */
+function isGaugeValue(given: unknown): given is ports.GaugeValue {
+  if (typeof given !== "object" || given === null) return false;
+  const { labels, value } = given as Partial<ports.GaugeValue>;
+  if (!Number.isFinite(value) || typeof labels !== "object" || labels === null) return false;
+  return Object.values(labels).every((label: unknown) => typeof label === "string");
 }

@@ -1,4 +1,4 @@
-import type { Secret } from "@portico/core";
+import { type Secret, withoutEnd } from "@portico/core";
 
 /** What is exported. */
 export type OtlpSignal = "traces" | "metrics" | "logs";
@@ -73,7 +73,7 @@ export function addressesOf({
 }: OtlpOptions): Readonly<Partial<Record<OtlpSignal, string>>> {
   const addresses: Partial<Record<OtlpSignal, string>> = {};
   for (const signal of signals) {
-    const address = endpoints[signal] ?? (endpoint && `${endpoint.replace(/\/+$/, "")}/v1/${signal}`);
+    const address = endpoints[signal] ?? (endpoint && `${withoutEnd(endpoint, "/")}/v1/${signal}`);
     if (address) addresses[signal] = address;
   }
   return addresses;

@@ -2,6 +2,7 @@ import prometheus from "prom-client";
 import type { Gauges, ReadGauge } from "./gauges.ts";
 import type { EndedCall } from "./opentelemetry/ended-call.ts";
 import type { EndedWork } from "./opentelemetry/ended-work.ts";
+import { boundSeries } from "./series-bound.ts";
 import type { EndedRequest } from "./opentelemetry/request-record.ts";
 import { CALLER_LEFT, errorType } from "./opentelemetry/semantic-names.ts";
 
@@ -35,7 +36,10 @@ export interface ProcessCounters {
 const HTTP_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const MODEL_SECONDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 
-/** Metrics of one app. Labels are names from contracts and configurations, so that callers cannot invent any. */
+/**
+ * Metrics of one app. Labels are names from contracts and configurations, so that callers cannot invent any. Each instrument has at most 2,000
+ * series.
+ */
 export function createPrometheusMetrics(): PrometheusMetrics {
   const registry = new prometheus.Registry();
   const registers = [registry];
@@ -67,6 +71,7 @@ export function createPrometheusMetrics(): PrometheusMetrics {
     registers,
   });
   processMetrics(registers);
+  const bound = boundSeries();
   const collected: Pick<Gauges, "read">[] = [];
   const counted = { requests: 0, failedRequests: 0, modelCalls: 0, inputTokens: 0, outputTokens: 0 };
 
@@ -86,7 +91,10 @@ export function createPrometheusMetrics(): PrometheusMetrics {
       counted.requests++;
       if (status >= 500 || (error !== undefined && error !== CALLER_LEFT.error)) counted.failedRequests++;
       requests.observe(
-        { area: request.area, route: request.route, method, status: `${status}`, ...(error && { error_type: error }) },
+        bound("requests", {
+          ...{ area: request.area, route: request.route, method, status: `${status}` },
+          ...(error && { error_type: error }),
+        }),
         (endedAt - beganAt) / 1000,
       );
     },
@@ -95,12 +103,15 @@ export function createPrometheusMetrics(): PrometheusMetrics {
       counted.modelCalls++;
       counted.inputTokens += facts.inputTokens ?? 0;
       counted.outputTokens += facts.outputTokens ?? 0;
-      operations.observe({ ...call, source, ...(error && { error_type: error }) }, (endedAt - beganAt) / 1000);
-      if (facts.inputTokens !== undefined) tokens.inc({ ...call, type: "input", source }, facts.inputTokens);
-      if (facts.outputTokens !== undefined) tokens.inc({ ...call, type: "output", source }, facts.outputTokens);
+      operations.observe(
+        bound("operations", { ...call, source, ...(error && { error_type: error }) }),
+        (endedAt - beganAt) / 1000,
+      );
+      if (facts.inputTokens !== undefined) tokens.inc(bound("tokens", { ...call, type: "input", source }), facts.inputTokens);
+      if (facts.outputTokens !== undefined) tokens.inc(bound("tokens", { ...call, type: "output", source }), facts.outputTokens);
     },
     recordWork({ kind, error, beganAt, endedAt }) {
-      works.observe({ kind, ...(error && { error_type: error }) }, (endedAt - beganAt) / 1000);
+      works.observe(bound("works", { kind, ...(error && { error_type: error }) }), (endedAt - beganAt) / 1000);
     },
   };
 }

@@ -29,6 +29,12 @@ export const mcpTools = defineAdapter({
     // In the background: the first caller waits for it, and gets its result.
     void connection.session().catch(() => undefined);
     const calls = new ToolCalls(server, connection, clock);
-    return { id: server.id, list: (signal) => calls.list(signal), call: (call, signal) => calls.call(call, signal) };
+    return {
+      id: server.id,
+      owns: (toolId) => toolId.startsWith(`${server.id}/`),
+      problems: () => connection.problems,
+      list: (signal) => calls.list(signal),
+      call: (call, signal) => calls.call(call, signal),
+    };
   },
 });

@@ -1,4 +1,4 @@
-import { defineWorkflowNode, ports } from "@portico/core";
+import { defineWorkflowNode, hasAtMost, maxCharacters, ports } from "@portico/core";
 import * as v from "valibot";
 import { type CodeJob, placeIn, scriptFaults } from "./code/script.ts";
 import { readOutcome } from "./sandbox/read-outcome.ts";
@@ -19,7 +19,7 @@ const input = v.strictObject({
   source: v.pipe(
     v.string(),
     v.minLength(1),
-    v.maxLength(SOURCE_CHARACTERS),
+    maxCharacters(SOURCE_CHARACTERS),
     v.description("Body of a function. `input` is in scope. Its return value is the output."),
   ),
   input: v.optional(v.pipe(v.unknown(), v.description("Input of `source`."))),
@@ -30,7 +30,7 @@ type CodeInput = v.InferOutput<typeof input>;
 const CPU_MS = 1_000;
 const MEMORY_BYTES = 32 * 1024 * 1024;
 
-const WORKER = new URL(import.meta.resolve("#code-worker"));
+const worker = () => new URL(import.meta.resolve("#code-worker"));
 
 /**
  * Nodes that run a script in QuickJS, which offers only the language itself. Scripts run in threads beside the event loop, each
@@ -45,11 +45,11 @@ export const codeNode = defineWorkflowNode({
     keys: { source: "verbatim" },
     // The language has time and random numbers: the same script may give another result.
     repeatable: true,
-    check: ({ source }) => (typeof source === "string" && source.length <= SOURCE_CHARACTERS ? scriptFaults(source) : []),
+    check: ({ source }) => (typeof source === "string" && hasAtMost(SOURCE_CHARACTERS, source) ? scriptFaults(source) : []),
   }),
   open({ clock }, { cpuMs = CPU_MS, threads }: CodeNodeOptions, scope) {
     const limits = { cpuMs, memoryBytes: MEMORY_BYTES };
-    const running = createSandboxThreads<CodeJob>({ name: "portico-code", module: WORKER, limits, threads }, clock);
+    const running = createSandboxThreads<CodeJob>({ name: "portico-code", module: worker, limits, threads }, clock);
     scope.onClose(() => running.close());
     return {
       async run({ input: { source, input }, signal }: ports.NodeWork<CodeInput>) {

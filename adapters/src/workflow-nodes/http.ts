@@ -42,7 +42,7 @@ export const httpNode = defineWorkflowNode({
     const client = createHttpClient(allow, { ...DEFAULT_TIMEOUTS, ...timeouts }, lookup);
     scope.onClose(() => client.close());
     return {
-      async run({ input, step, signal, files }: ports.NodeWork<HttpInput>) {
+      async run({ input, step, signal, files, isSecret = () => false }: ports.NodeWork<HttpInput>) {
         signal.throwIfAborted();
         const fault = requestFaults(input, { isWritten: false })[0];
         if (fault)
@@ -56,6 +56,7 @@ export const httpNode = defineWorkflowNode({
             headers: headersOf(input, body, step, telemetry.traceparent()),
             body: body?.content,
             saving: { files: isFile ? filesFor(files) : files, isFile, name: input.filename },
+            isSecret,
             isExpected: (status) => (input.expect ?? ["200-299"]).some((expected) => isWithin(expected, status)),
           },
           signal,

@@ -1,27 +1,27 @@
 import { defineWorkflowNode, type KnownParts, optional, ports } from "@portico/core";
+import { SchemaChecks } from "@portico/core/kit";
 import { countedCalls } from "../agent-engines/loop/counted-calls.ts";
 import { askForOutput, askForText, toNodeFailed } from "./model/ask-model.ts";
 import { type ModelInput, modelInput, promptFaults, toModelPrompt } from "./model/model-input.ts";
-import { OutputChecks } from "../json-schema/output-check.ts";
 
 const NO_PROVIDERS = "No model providers are configured in this instance: nodes of type model cannot run";
 
 /** Nodes that call a model: `{ text, usage }`, or the value that the JSON Schema `output` describes. */
 export const modelNode = defineWorkflowNode({
   name: "workflow-nodes/model",
-  needs: { models: ports.models, telemetry: ports.telemetry, usage: optional(ports.usage) },
+  needs: { clock: ports.clock, models: ports.models, telemetry: ports.telemetry, usage: optional(ports.usage) },
   rules(_options: void, known): ports.NodeRules<ModelInput> {
-    const checks = new OutputChecks();
     return {
       type: "model",
       input: modelInput,
       keys: { output: "verbatim" },
       repeatable: true,
-      check: (written) => faultsOf(written, checks, known),
+      check: (written) => faultsOf(written, known),
     };
   },
-  open({ models, telemetry, usage }) {
-    const checks = new OutputChecks();
+  open({ clock, models, telemetry, usage }, _options, scope) {
+    const checks = new SchemaChecks(clock);
+    scope.onClose(() => checks.close());
     /** The last known names: definitions are checked without waiting. */
     const known = new Map<string, readonly string[]>();
     const list = async (provider: ports.ModelProvider, signal?: AbortSignal): Promise<readonly string[]> => {
@@ -42,8 +42,9 @@ export const modelNode = defineWorkflowNode({
         const provider = models.find((each) => each.id === id)!;
         const [fault] = promptFaults({ ...input });
         if (fault) throw failed("model_request_invalid", fault.message);
-        const [schemaFault] = schemaFaults(checks, input.output);
-        if (schemaFault) throw failed("model_request_invalid", schemaFault.message);
+        const found = input.output && (await checks.inspect(input.output, { signal }));
+        if (found && "unusable" in found)
+          throw failed("model_request_invalid", `output is not a valid JSON Schema: ${found.unusable}`);
         const work = {
           telemetry: {
             modelCall(call: ports.MeasuredModelCall) {
@@ -60,20 +61,16 @@ export const modelNode = defineWorkflowNode({
           temperature: input.temperature,
         };
         if (!input.output) return askForText(work, signal);
-        return askForOutput(work, input.output, checks.of(input.output), signal);
+        return askForOutput(work, input.output, checks, signal);
       },
     };
   },
 });
 
-function faultsOf(
-  written: Readonly<Record<string, unknown>>,
-  checks: OutputChecks,
-  { providers, models }: KnownParts,
-): ports.NodeFault[] {
+function faultsOf(written: Readonly<Record<string, unknown>>, { providers, models }: KnownParts): ports.NodeFault[] {
   if (providers.length === 0) return [{ path: [], message: NO_PROVIDERS }];
-  const { provider: id, model, output } = written;
-  const faults = [...promptFaults(written), ...schemaFaults(checks, output)];
+  const { provider: id, model } = written;
+  const faults = promptFaults(written);
   // The result of a template is not known yet.
   if (id !== undefined && !isLiteral(id)) return faults;
   const provider = chooseProvider(providers, id);
@@ -109,16 +106,6 @@ function chooseProvider(providers: readonly string[], id: string | undefined): s
   const ids = providers.join(", ");
   if (id === undefined) return providers.length === 1 ? only : { fault: `provider must name one of ${ids}` };
   return providers.includes(id) ? id : { fault: `There is no provider "${id}": provider must name one of ${ids}` };
-}
-
-function schemaFaults(checks: OutputChecks, output: unknown): ports.NodeFault[] {
-  if (typeof output !== "object" || output === null || Array.isArray(output)) return [];
-  try {
-    checks.of(output as Readonly<Record<string, unknown>>);
-    return [];
-  } catch (error) {
-    return [{ path: ["output"], message: `output is not a valid JSON Schema: ${(error as Error).message}` }];
-  }
 }
 
 function unknownModel(model: string, provider: string): string {

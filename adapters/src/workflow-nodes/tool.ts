@@ -1,4 +1,4 @@
-import { defineWorkflowNode, hasMoreLevels, ports } from "@portico/core";
+import { defineWorkflowNode, hasMoreLevels, jsonObject, parseJson, ports } from "@portico/core";
 import * as v from "valibot";
 
 const input = v.strictObject({
@@ -6,10 +6,7 @@ const input = v.strictObject({
     v.string(),
     v.description("Id of the tool, `server/tool` for a tool of an MCP server. The node is repeatable if the tool is idempotent."),
   ),
-  arguments: v.optional(
-    v.pipe(v.record(v.string(), v.unknown()), v.description("Arguments, by the tool's own schema; default: no arguments.")),
-    {},
-  ),
+  arguments: v.optional(v.pipe(jsonObject, v.description("Arguments, by the tool's own schema; default: no arguments.")), {}),
 });
 
 type ToolInput = v.InferOutput<typeof input>;
@@ -116,7 +113,7 @@ function toOutput({ content, isError }: ports.ToolResult, id: string): unknown {
 /** Parses a text as JSON. If it is not JSON, returns the text unchanged. */
 function jsonOr(given: { readonly text: string }): unknown {
   try {
-    return JSON.parse(given.text) as unknown;
+    return parseJson(given.text);
   } catch {
     return given;
   }

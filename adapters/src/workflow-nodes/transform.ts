@@ -1,4 +1,4 @@
-import { defineWorkflowNode, ports } from "@portico/core";
+import { defineWorkflowNode, hasAtMost, maxCharacters, ports } from "@portico/core";
 import * as v from "valibot";
 import { readOutcome } from "./sandbox/read-outcome.ts";
 import { createSandboxThreads } from "./sandbox/sandbox-threads.ts";
@@ -13,7 +13,7 @@ const input = v.union([
     jsonata: v.pipe(
       v.string(),
       v.minLength(1),
-      v.maxLength(JSONATA_CHARACTERS),
+      maxCharacters(JSONATA_CHARACTERS),
       v.description("A [JSONata](https://jsonata.org) expression, instead of `value`. Its result is the output."),
     ),
     input: v.optional(v.pipe(v.unknown(), v.description("Input of `jsonata`."))),
@@ -30,7 +30,7 @@ export interface TransformNodeOptions {
 
 type TransformInput = v.InferOutput<typeof input>;
 
-const WORKER = new URL(import.meta.resolve("#transform-worker"));
+const worker = () => new URL(import.meta.resolve("#transform-worker"));
 
 /**
  * Nodes that compute a value: `value` with its expressions evaluated, or the result of a JSONata expression on `input`. JSONata
@@ -49,7 +49,7 @@ export const transformNode = defineWorkflowNode({
   }),
   open({ clock }, { cpuMs = TRANSFORM_CPU_MS, threads }: TransformNodeOptions, scope) {
     const limits = { cpuMs, memoryBytes: TRANSFORM_MEMORY_MB * 1024 * 1024 };
-    const running = createSandboxThreads<TransformJob>({ name: "portico-transform", module: WORKER, limits, threads }, clock);
+    const running = createSandboxThreads<TransformJob>({ name: "portico-transform", module: worker, limits, threads }, clock);
     scope.onClose(() => running.close());
     return {
       async run({ input, signal }: ports.NodeWork<TransformInput>) {
@@ -74,5 +74,5 @@ function faultsOf(written: Readonly<Record<string, unknown>>): ports.NodeFault[]
   if (hasValue === hasJsonata) return [{ path: [], message: "A transform has either value, or jsonata and input" }];
   if (hasValue && Object.hasOwn(written, "input")) return [{ path: ["input"], message: "input belongs to jsonata" }];
   const { jsonata } = written;
-  return typeof jsonata === "string" && jsonata.length <= JSONATA_CHARACTERS ? jsonataFaults(jsonata) : [];
+  return typeof jsonata === "string" && hasAtMost(JSONATA_CHARACTERS, jsonata) ? jsonataFaults(jsonata) : [];
 }

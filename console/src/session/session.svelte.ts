@@ -64,8 +64,15 @@ class Session {
     this.isResuming = false;
   }
 
+  /** Ends the session at the service, too. Without an answer, it ends there when it expires. */
   async signOut(): Promise<void> {
+    const { instance } = this;
     await this.#end(undefined);
+    if (instance?.isSession)
+      await instance
+        .client(signInContract)
+        .signOut()
+        .catch(() => {});
   }
 
   #refused({ isSession }: Instance): void {

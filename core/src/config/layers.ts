@@ -108,6 +108,10 @@ export function layerSources(shape: ConfigShape, sources: ConfigSources): Layers
       return resolveSecret(value, base, env, (expected, found) => problem(path, expected, found));
     }
     if (at.isPath && typeof value === "string" && value !== "") return resolve(originOf(path).base, value);
+    if (Array.isArray(value) && !at.isList && (at.entries || at.each)) {
+      problem(path, at.expected, foundKind(value));
+      return undefined;
+    }
     if (Array.isArray(value)) return at.each ? value.map((item, index) => settle(at.each!, item, childPath(path, index))) : value;
     if (!isPlainObject(value)) return value;
     const settled: [string, unknown][] = [];
@@ -172,8 +176,9 @@ function fromText(
   }
 }
 
-function keyHint(key: string, shape: ConfigShape): string {
+/** What was probably meant by an unknown key, or which keys there are. */
+export function keyHint(key: string, shape: ConfigShape, noun = "keys"): string {
   const known = [...(shape.entries?.keys() ?? [])];
   const nearest = nearestWord(key, known);
-  return nearest === undefined ? `known keys: ${known.join(", ")}` : `did you mean "${nearest}"?`;
+  return nearest === undefined ? `known ${noun}: ${known.join(", ") || "none"}` : `did you mean "${nearest}"?`;
 }

@@ -40,6 +40,7 @@ export function foundKind(value: unknown, scalar?: string): string {
 
 const SHOWN_LENGTH = 60;
 
-function problemLine({ path, expected, found, source, hint }: ConfigProblem): string {
+/** A problem as a line for people. */
+export function problemLine({ path, expected, found, source, hint }: ConfigProblem): string {
   return `${path || "(configuration)"}: expected ${expected}, found ${found}${source ? ` (${source})` : ""}${hint ? `; ${hint}` : ""}`;
 }

@@ -5,6 +5,7 @@ import { type CallCode, CallFailed, callFailed } from "./call-failed.ts";
 import { readEvents } from "./read-events.ts";
 
 export { CallFailed } from "./call-failed.ts";
+export { parseJson } from "../parse-json.ts";
 
 /** Options of a client. */
 export interface ClientOptions {

@@ -1,3 +1,4 @@
+import { maxCharacters } from "../characters.ts";
 import { hash } from "node:crypto";
 import * as v from "valibot";
 import type { FindPlace } from "./find-page.ts";
@@ -7,7 +8,7 @@ const CURSOR_CHARACTERS = 1024;
 const parts = v.strictTuple([
   v.string(),
   v.pipe(v.string(), v.isoTimestamp()),
-  v.pipe(v.string(), v.maxLength(256), v.regex(/^[A-Za-z0-9_-]*$/)),
+  v.pipe(v.string(), maxCharacters(256), v.regex(/^[A-Za-z0-9_-]*$/)),
 ]);
 
 /**

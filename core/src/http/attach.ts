@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import type { NodeListener, Surface } from "../surface.ts";
 import { refuseUpgrade } from "./refuse-upgrade.ts";
 import { callerIdHeader } from "./request-id.ts";
+import { withoutEnd } from "../without-end.ts";
 
 /** A surface that answers on a server of the host. */
 export interface Attachment {
@@ -28,11 +29,16 @@ type Attachable = Pick<Surface, "node" | "upgrade" | "isHeldOpen" | "endEventStr
  * web requests. Call it after the host has added its listener. All other requests stay with the host, which has the surface's
  * routes mounted.
  * Any number of surfaces may share one server. `under` is the path where the host mounted the surface, for example `/agent`, and
- * is removed from the path.
+ * is removed from the path. `agent` and `/agent/` mean the same. Throws TypeError for a pattern, a URL, or a server that is not Node's. If an
+ * upgrade for a path of the surface arrives, but not below `under`, a warning of the process says so once.
  * A request to upgrade to another protocol, or on a path that is not served, stays an ordinary request if Node lets the server
  * decide (24.9 and later). Earlier versions of Node refuse it. Upgrades for other paths are left to the host's own listeners.
  */
-export function attach(server: Server, surface: Attachable, { under = "" }: { readonly under?: string } = {}): Attachment {
+export function attach(server: Server, surface: Attachable, options: { readonly under?: string } = {}): Attachment {
+  // Servers of other runtimes are not instances of Node's class. The application of a framework has no address.
+  if (typeof (server as Partial<Server> | undefined)?.address !== "function" || typeof server.prependListener !== "function")
+    throw new TypeError("attach needs the server of node:http that listens, such as the result of app.listen() in Express");
+  const under = readMountPath(options);
   const known = takeovers.get(server) ?? new Takeover(server);
   takeovers.set(server, known);
   const attached: Attached = { surface, under, open: new Set() };
@@ -70,6 +76,7 @@ class Takeover {
   readonly #server: Server;
   readonly #all = new Set<Attached>();
   #undo = () => {};
+  #hasWarned = false;
 
   constructor(server: Server) {
     this.#server = server;
@@ -146,7 +153,25 @@ class Takeover {
   }
 
   #findUpgrade(request: IncomingMessage): Found | undefined {
-    return request.headers.upgrade?.toLowerCase() === "websocket" ? this.#find(request) : undefined;
+    if (request.headers.upgrade?.toLowerCase() !== "websocket") return undefined;
+    const found = this.#find(request);
+    if (!found && !this.#hasWarned && !this.#isShared()) this.#warnOfOtherMount(request.url ?? "/");
+    return found;
+  }
+
+  /** Says once that a host mounted a surface at another path than it attached it. */
+  #warnOfOtherMount(url: string): void {
+    for (const { surface, under } of this.#all) {
+      const path = heldPathIn(surface, url);
+      if (path === undefined) continue;
+      this.#hasWarned = true;
+      // The path above it came from a caller, so it is not repeated.
+      process.emitWarning(
+        `An upgrade for ${path} arrived, but not at ${under}${path}, where the surface is attached. Give attach the path at which the host mounts the surface: attach(server, surface, { under })`,
+        { type: "PorticoWarning", code: "PORTICO_ATTACHED_ELSEWHERE" },
+      );
+      return;
+    }
   }
 
   #find(request: IncomingMessage): Found | undefined {
@@ -168,6 +193,35 @@ interface Found {
   readonly attached: Attached;
   readonly url: string;
 }
+
+/** The path of a mount: empty, or `/agent`. */
+function readMountPath(options: { readonly under?: string }): string {
+  const given: unknown = typeof options === "object" && options !== null ? (options.under ?? "") : options;
+  if (typeof options !== "object" || typeof given !== "string")
+    throw new TypeError('attach takes the path of the mount as { under: "/agent" }');
+  const path = withoutEnd(given.replace(/^\/+/, ""), "/");
+  if (path === "") return "";
+  if (path.split("/").every((segment) => SEGMENT.test(segment))) return `/${path}`;
+  throw new TypeError(
+    `attach cannot serve under ${JSON.stringify(given)}: give one fixed path, such as "/agent", without a pattern, a query or a host`,
+  );
+}
+
+const SEGMENT = /^[\w\-.~!$&'(),;=@%]+$/;
+
+/** The path of a surface that a longer path ends with. */
+function heldPathIn(surface: Attachable, url: string): string | undefined {
+  const end = url.indexOf("?");
+  const path = (end < 0 ? url : url.slice(0, end)).slice(0, LONGEST_PATH);
+  for (let at = path.indexOf("/"); at >= 0; at = path.indexOf("/", at + 1)) {
+    const rest = path.slice(at);
+    if (surface.isHeldOpen({ url: rest })) return rest;
+  }
+  return undefined;
+}
+
+/** Longer paths are not searched for the path of a surface. */
+const LONGEST_PATH = 1024;
 
 function below(under: string, url: string): string | undefined {
   return url.startsWith(`${under}/`) ? url.slice(under.length) : undefined;

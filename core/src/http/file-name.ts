@@ -1,19 +1,16 @@
+import { firstCharacters } from "../characters.ts";
+
 const NAME_CHARACTERS = 240;
 const MIME_TYPE_CHARACTERS = 128;
 
 /**
  * The name under which a file is stored (specification 2.7), from what its sender calls it. Path separators (`/` and `\`), control characters, line breaks and
- * marks of writing direction are removed; such marks can make a program look like an image. The name has 1-240 UTF-16 units. Longer names
- * are cut at the end, and never within a character. Joiners stay, because some scripts and emoji need them. If only invisible characters or
+ * marks of writing direction are removed; such marks can make a program look like an image. The name has 1-240 characters. Longer names
+ * are cut at the end. Joiners stay, because some scripts and emoji need them. If only invisible characters or
  * dots remain, the name is `fallback`. A valid name stays unchanged.
  */
 export function cleanFileName(name: string, fallback = "attachment"): string {
-  const clean = name
-    .toWellFormed()
-    .replaceAll(/[/\\\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, "")
-    .slice(0, NAME_CHARACTERS)
-    // The first half of a surrogate pair that was cut.
-    .replace(/[\ud800-\udbff]$/, "");
+  const clean = firstCharacters(NAME_CHARACTERS, name.toWellFormed().replaceAll(/[/\\\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, ""));
   return /^[.\p{Z}\p{Cf}]*$/u.test(clean) ? fallback : clean;
 }
 

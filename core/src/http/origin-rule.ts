@@ -1,4 +1,3 @@
-import { deprecate } from "node:util";
 import type { Middleware } from "h3";
 import type { SurfaceOptions } from "../surface.ts";
 import { isOriginAllowed } from "./is-origin-allowed.ts";
@@ -21,8 +20,7 @@ export function originRule(
   refuse: (event: SurfaceEvent) => Promise<Response>,
   isAnsweredAt: (path: string) => boolean = () => false,
 ): Middleware {
-  if (otherOrigins === "as ever") warnOfAsEver();
-  const isAnswered = otherOrigins === "answered" || otherOrigins === "as ever";
+  const isAnswered = otherOrigins === "answered";
   const allowed = typeof allowedOrigins === "function" ? allowedOrigins : () => allowedOrigins;
   return (event, next) => {
     const { headers, method, url } = event.req;
@@ -54,8 +52,6 @@ export function originRule(
     return next();
   };
 }
-
-const warnOfAsEver = deprecate(() => {}, 'otherOrigins: "as ever" is now "answered"', "PORTICO_OTHER_ORIGINS_AS_EVER");
 
 /** Sets headers on the answer, for any outcome. */
 function stage(event: Parameters<Middleware>[0], headers: Readonly<Record<string, string>>): void {

@@ -3,6 +3,7 @@ import { findShortage, SHORTAGE_WORDS } from "../shortage.ts";
 import { type Envelope, type FaultCode, type Faults, faults, ServiceError } from "../error.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
+import { guardCall, isThenable } from "../guard-call.ts";
 import { isStoreUnavailable } from "../store-away.ts";
 import type { RequestTrace, Telemetry } from "../ports/telemetry.ts";
 import type { Events, Guard, RequestHead, RouteContract, Schema } from "../route.ts";
@@ -49,7 +50,7 @@ export interface Admitted {
   readonly who: unknown;
 }
 
-/** All refusals that need only the head, in this order: credential, method, media type, declared size. */
+/** All refusals that need only the head, in this order: credential, method, media type, encoding, declared size. */
 export async function admit(routes: PathRoutes, head: RequestHead, signal: AbortSignal): Promise<Admitted> {
   const own = routeFor(routes, head.method);
   const asked = own ?? firstRoute(routes);
@@ -60,6 +61,12 @@ export async function admit(routes: PathRoutes, head: RequestHead, signal: Abort
   if (!takesBody(contract)) return { route: own, who };
   if (!hasMediaType(head.header("content-type"), accepted(contract)) && !isOptionalBodyAbsent(contract, head)) {
     throw fault(contract.faults, "unsupported_media_type");
+  }
+  // Handlers that get the stream or the exchange read the header themselves.
+  const isRead = contract.bodyAs !== "stream" && contract.success.kind !== "exchange";
+  if (isRead && isEncoded(head)) {
+    const message = "Bodies with a Content-Encoding are not read here: send the body without compression";
+    throw fault(contract.faults, "unsupported_media_type", { message, headers: { "accept-encoding": "identity" } });
   }
   const length = Number(head.header("content-length") ?? 0);
   if (length > bodyLimit(contract)) throw fault(contract.faults, "body_too_large");
@@ -174,7 +181,14 @@ function asShortage(error: ServiceError): ServiceError {
 /** A failure of the envelope itself must not leave the caller without an answer. */
 function enveloped(error: ServiceError, envelope: Envelope, head: RequestHead, failed: (cause: unknown) => void): string {
   try {
-    return JSON.stringify(envelope(error, head) ?? null);
+    const body = envelope(error, head) ?? null;
+    guardCall(
+      () => body,
+      () => {},
+    );
+    const text = isThenable(body) ? undefined : (JSON.stringify(body) as string | undefined);
+    if (text === undefined) throw new TypeError("An envelope returns a value that JSON can represent");
+    return text;
   } catch (cause) {
     failed(cause);
     return JSON.stringify({ error: error.code });
@@ -211,6 +225,11 @@ const plainEnvelope: Envelope = (error) => ({ error: error.code, message: error.
 function allowedMethods(routes: PathRoutes): string[] {
   const methods = [...routes.methods.keys()];
   return methods.includes("GET") ? [...methods, "HEAD"] : methods;
+}
+
+function isEncoded(head: RequestHead): boolean {
+  const encoding = head.header("content-encoding")?.trim().toLowerCase() ?? "";
+  return encoding !== "" && encoding !== "identity";
 }
 
 /** A JSON body whose schema accepts `undefined` may be left out. It then has no media type either. */

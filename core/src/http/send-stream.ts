@@ -1,6 +1,7 @@
 import type { Readable, Writable } from "node:stream";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Exchange, RequestHead } from "../route.ts";
+import { readStream } from "./read-stream.ts";
 
 /** A reader that takes no data for this long counts as gone. Slow readers are allowed. */
 const READER_SILENCE_MS = 60_000;
@@ -73,20 +74,18 @@ function pump(source: Readable, answer: Writable, clock: Clock): Promise<void> {
         source.pause();
         resolve();
       });
-    source
-      .once("error", reject)
-      .once("close", () => {
-        if (!source.readableEnded) reject(new Error("The source of the answer was closed before its end"));
-      })
-      .once("end", () => {
-        answer.end();
-        waitForReader();
-      })
-      .on("data", (chunk: Buffer) => {
+    readStream(source, {
+      chunk(chunk) {
         if (answer.write(chunk)) return;
         source.pause();
         waitForReader();
-      });
+      },
+      end() {
+        answer.end();
+        waitForReader();
+      },
+      broke: reject,
+    });
   });
 }
 

@@ -161,8 +161,10 @@ class FileStream extends Readable {
 
   /** Reads the text between the boundary and the empty line. */
   #readHead(text: string): Omit<Upload, "stream"> {
-    const isLine = text.startsWith("\r\n") && !text.includes(this.#delimiter.toString());
-    const head = isLine ? readPartHead(text.slice(2)) : undefined;
+    // Gateways may add blanks behind a boundary (RFC 2046, 5.1.1).
+    const line = /^[ \t]*\r\n/.exec(text)?.[0];
+    const isWhole = line !== undefined && !text.includes(this.#delimiter.toString());
+    const head = isWhole ? readPartHead(text.slice(line.length)) : undefined;
     if (!head) throw new UploadInvalid("malformed", "The part of the form has no head that could be read");
     const { field, fileName: name, mimeType } = head;
     if (name === undefined) throw new UploadInvalid("no_file", "The part of the form is no file");
@@ -196,11 +198,14 @@ class FileStream extends Readable {
   }
 
   #takeEnd(bytes: Buffer): void {
-    if (bytes.length < 2) {
+    let at = 0;
+    while (bytes[at] === SPACE || bytes[at] === TAB) at++;
+    if (bytes.length < at + 2) {
+      if (at > TAIL_BYTES) throw new UploadInvalid("malformed", "Too much stands behind the boundary");
       this.#held = bytes;
       return;
     }
-    const mark = bytes.toString("latin1", 0, 2);
+    const mark = at > 0 && bytes[at] === DASH ? "" : bytes.toString("latin1", at, at + 2);
     if (mark === "\r\n") throw new UploadInvalid("second_part", "The form has more than one part");
     if (mark !== "--") throw new UploadInvalid("malformed", "The boundary stands in the file");
     this.#place = "behind";
@@ -241,6 +246,7 @@ function parametersOf(contentType: string): MIMEType["params"] | undefined {
 }
 
 const CRLF = Buffer.from("\r\n");
+const [TAB, SPACE, DASH] = [0x09, 0x20, 0x2d];
 const NOTHING = Buffer.alloc(0);
 
 function ignore(): void {}

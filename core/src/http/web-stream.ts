@@ -1,4 +1,5 @@
 import type { Readable } from "node:stream";
+import { readStream } from "./read-stream.ts";
 
 /**
  * A Node stream as a web stream, with backpressure. Not `Readable.toWeb`: if its reader cancels, Node 24 still enqueues buffered
@@ -9,22 +10,18 @@ export function toWebStream(source: Readable): ReadableStream<Uint8Array> {
     {
       start(controller) {
         source.pause();
-        source.on("data", (chunk: Buffer) => {
-          controller.enqueue(new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength));
-          if ((controller.desiredSize ?? 0) <= 0) source.pause();
-        });
-        source.on("end", () => controller.close());
-        source.on("error", (error) => controller.error(error));
-        source.on("close", () => {
-          if (!source.readableEnded && !source.errored) controller.error(new Error("The answer was broken off"));
+        readStream(source, {
+          chunk(chunk) {
+            controller.enqueue(new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+            if ((controller.desiredSize ?? 0) <= 0) source.pause();
+          },
+          end: () => controller.close(),
+          broke: (error) => controller.error(error),
         });
       },
       pull: () => void source.resume(),
-      cancel() {
-        source.removeAllListeners("data").removeAllListeners("end").removeAllListeners("error");
-        source.on("error", () => {});
-        source.destroy();
-      },
+      // The stream is read no further. A controller that is closed must not be told of it.
+      cancel: () => void source.removeAllListeners("data").removeAllListeners("end").destroy(),
     },
     { highWaterMark: 1 },
   );

@@ -155,6 +155,19 @@ export interface TurnToolCall {
   readonly isError: boolean;
 }
 
+/** How a call that waited for a person was decided. */
+export interface CallDecision {
+  /** `expired`: no decision came in time. `withdrawn`: the turn was stopped before a decision. */
+  readonly status: "approved" | "rejected" | "expired" | "withdrawn";
+  /** The user who decided. */
+  readonly decidedBy?: string | undefined;
+  /** ISO 8601. */
+  readonly decidedAt?: string | undefined;
+  readonly comment?: string | undefined;
+  /** What the tool got in place of the arguments of the model. */
+  readonly arguments?: unknown;
+}
+
 /** Tokens of the whole turn. A field is absent if the provider did not report it. */
 export interface TurnUsage {
   readonly inputTokens?: number | undefined;
@@ -194,6 +207,8 @@ export type MessagePart =
       readonly toolId: string;
       readonly name: string;
       readonly arguments: unknown;
+      /** Written by the service, and not by engines: how a person decided about the call. */
+      readonly decision?: CallDecision | undefined;
     }
   | {
       readonly type: "tool_result";

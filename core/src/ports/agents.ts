@@ -63,6 +63,22 @@ export interface AgentTextProblem {
 /** Maximum size of a skill's file in bytes. */
 export const SKILL_FILE_BYTES = 1024 * 1024;
 
+/** Something that an agent's `agent.json` names, and that its turns do not get, or not as it says. */
+export interface AgentProblem {
+  /** The key of `agent.json`, or `document` for the file itself. */
+  readonly at: "tools" | "skills" | "outputSchema" | "document";
+  /** The value that the key names: a tool's ID, or a skill's path; the name of the file. */
+  readonly name: string;
+  /** The reason, for the agent's owner. */
+  readonly message: string;
+}
+
+/** The parts of an agent whose problems can be found. */
+export interface CheckedAgent {
+  readonly id: string;
+  readonly definition: Pick<AgentDefinition, "tools" | "skills" | "outputSchema">;
+}
+
 /** What a list of agents contains. */
 export interface ListAgents {
   /** False: git states are not looked up, and say `hasGit: false`. For callers that list often. Default: true. */
@@ -75,6 +91,8 @@ export interface Agent {
   /** The content of `agent.json`. Missing or invalid values have fallbacks; `metadataError` then says why. */
   readonly definition: AgentDefinition;
   readonly metadataError?: "missing" | "unreadable" | "invalid_json" | "invalid_shape" | undefined;
+  /** What is wrong with an unreadable file itself, as the end of a sentence: `is UTF-16 text: save it as UTF-8`. */
+  readonly fault?: string | undefined;
   /** Keys of `agent.json` that have no meaning, by their names. At most 20. */
   readonly unknownKeys?: readonly string[] | undefined;
   /** The git state of the folder. Read without blocking, and cached for a short time. */
@@ -137,8 +155,8 @@ export interface AgentSchedule {
   readonly maxTurns?: number | undefined;
   readonly jitterMs?: number | undefined;
   readonly catchUp?: number | undefined;
-  /** `queue`: the turn waits among the background turns of the agent. */
-  readonly overlap?: Exclude<ScheduleOverlap, "allow"> | undefined;
+  /** Default: `queue`. */
+  readonly overlap?: ScheduleOverlap | undefined;
 }
 
 /** Whether a tool runs: at once, after a person's approval of each call, or never. */

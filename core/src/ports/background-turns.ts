@@ -1,4 +1,5 @@
 import { definePort, type Port } from "../port.ts";
+import type { AgentProblem, CheckedAgent } from "./agents.ts";
 import type { ToolDefinition } from "./tools.ts";
 import type { ModelUsage } from "./usage.ts";
 
@@ -12,6 +13,8 @@ export interface BackgroundTurns {
    * Unreachable sources are left out. Rejects with the signal's reason.
    */
   tools(signal: AbortSignal): Promise<readonly ToolDefinition[]>;
+  /** What an agent names and its turns would not get now. Waits at most a second for sources of tools. Default: nothing is known. */
+  problems?(agent: CheckedAgent, signal: AbortSignal): Promise<readonly AgentProblem[]>;
   /**
    * Accept a turn. It is durable when this resolves, and is then executed once. Accepted turns queue without a limit. The
    * adapter's options limit how many turns of an agent run at once, and agents take turns. A turn that was executing when its

@@ -25,15 +25,18 @@ export interface PublishOptions {
   readonly toOthers?: boolean;
 }
 
-/** The callbacks of a subscription. Both functions must return soon. If one throws, the error is logged. */
+/**
+ * The callbacks of a subscription. Both functions must return soon. If one throws, or returns a promise that rejects, the error is
+ * logged.
+ */
 export interface BusListener {
   /** A message as JSON represents it. Other listeners get the same object: it must not be changed. */
-  told(message: unknown): void;
+  told(message: unknown): unknown;
   /**
    * Messages of the topic may have been lost, for example because the connection was lost and is established again. All messages
    * after this call arrive again: read now what messages would have told.
    */
-  missed(): void;
+  missed(): unknown;
 }
 
 /** One subscription. Any number of subscriptions may exist for one topic. */

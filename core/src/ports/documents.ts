@@ -68,6 +68,13 @@ export class DocumentConflict extends Error {
 /** Thrown when the storage cannot be read or written. */
 export class DocumentsUnavailable extends Error {
   override readonly name = "DocumentsUnavailable";
+  /** What is wrong with the document itself, as the end of a sentence: `is not UTF-8 text`. It has no part of the text. */
+  readonly fault: string | undefined;
+
+  constructor(message?: string, options: ErrorOptions & { readonly fault?: string | undefined } = {}) {
+    super(message, options);
+    this.fault = options.fault;
+  }
 }
 
 /** The port of sources of documents. */

@@ -22,6 +22,8 @@ export interface Caller {
   readonly tokenId?: string;
   /** Aborts when the token stops being valid: long connections that it opened end then. Absent if tokens never end. */
   readonly ended?: AbortSignal;
+  /** When the token ends by itself, as a session does, in milliseconds since 1970. Absent for other tokens. */
+  readonly expiresAt?: number;
 }
 
 /** `owner`: everything. `member`: everything except owner-only calls. `service`: a program without a user. */

@@ -2,6 +2,7 @@ export {
   type AgentEngine,
   type AgentTurn,
   agentEngines,
+  type CallDecision,
   type ConversationMessage,
   type MessagePart,
   type PausedCall,
@@ -18,12 +19,14 @@ export {
 export {
   AGENT_ID,
   type Agent,
+  type AgentProblem,
   type AgentContext,
   type AgentDefinition,
   type AgentEffort,
   type AgentSchedule,
   type AgentLimits,
   type AgentTextProblem,
+  type CheckedAgent,
   type AgentTexts,
   AgentTextsReadOnly,
   type Agents,
@@ -105,6 +108,7 @@ export { type Caller, type Identity, identity, type Role } from "./identity.ts";
 export { type Ids, ids } from "./ids.ts";
 export { type EventLog, LOG_ENTRY_BYTES, type LogEntry, LogEntryTooLarge, LogUnavailable, log, type ReadOptions } from "./log.ts";
 export {
+  ANSWER_TOOL_CALLS,
   type ChatDialect,
   type ModelAnswer,
   type ModelCall,
@@ -172,6 +176,7 @@ export {
   type ToolCaller,
   type ToolContent,
   type ToolDefinition,
+  type ToolProblem,
   ToolNotFound,
   type ToolResult,
   type ToolSource,

@@ -55,6 +55,9 @@ export const PUBLISHED_CHAT_DIALECT: ChatDialect = {
   reasoningContent: true,
 };
 
+/** Maximum tool calls of one answer. An answer with more is broken: none of its calls runs. */
+export const ANSWER_TOOL_CALLS = 1_000;
+
 /** One call of a model, in the provider's protocol. */
 export interface ModelCall {
   /** End-to-end request headers by lowercase name, without credentials and cookies. */

@@ -1,10 +1,11 @@
+import type { CredentialPrefix } from "../credential-prefixes.ts";
 import { definePort, type Port } from "../port.ts";
 import type { Secret } from "../secret.ts";
 
 /** Creates, stores and compares secrets. No other code in an app handles their bytes. */
 export interface Secrets {
   /** A new secret: `prefix` and 256 random bits in base64url (43 characters). */
-  create(prefix: string): Secret;
+  create(prefix: CredentialPrefix | ""): Secret;
   /** SHA-256 of the value, lowercase hex. It is stored in place of the value. Accepts any text, also untrusted input. */
   digest(value: string): string;
   /**

@@ -42,7 +42,7 @@ export type GaugeReading = number | readonly GaugeValue[] | undefined;
 
 /** One of several numbers of a gauge. */
 export interface GaugeValue {
-  /** Only few values are allowed: each combination is a separate time series. */
+  /** Only few values are allowed: each combination is a separate time series, and a gauge has at most 2,000. */
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
 }

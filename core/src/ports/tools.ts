@@ -6,11 +6,28 @@ export interface ToolSource {
   readonly id: string;
   /** Its current tools. They may change while the app runs. Throws ToolsUnavailable. */
   list(signal?: AbortSignal): Promise<readonly ToolDefinition[]>;
+  /** Whether a tool with this ID could be one of its own, also while it cannot list them. Default: always. */
+  owns?(toolId: string): boolean;
+  /** What is wrong now, as far as it knows without waiting. Default: nothing. */
+  problems?(): readonly ToolProblem[];
   /**
    * Run a tool. A tool that fails gives a result with `isError`, for the model to read. Throws ToolNotFound for an ID that is not
    * in `list`, ToolArgumentsInvalid for arguments that violate `inputSchema`, ToolsUnavailable, or the signal's reason.
    */
   call(call: ToolCall, signal: AbortSignal): Promise<ToolResult>;
+}
+
+/** Why a source cannot offer a tool, or does not check all of its arguments. */
+export interface ToolProblem {
+  /** Absent: the problem is of the source. */
+  readonly toolId?: string | undefined;
+  /**
+   * `unavailable`: the source cannot be reached, and offers nothing. `left_out`: a tool cannot be offered. `unchecked`: a tool is offered, and
+   * only its server checks some patterns of its arguments.
+   */
+  readonly kind: "unavailable" | "left_out" | "unchecked";
+  /** The reason, for the owner of an agent. It contains no secret and no address. */
+  readonly message: string;
 }
 
 /** Description of a tool. */

@@ -20,7 +20,7 @@ export interface WebSocketPath {
   readonly path: string;
   /**
    * Hooks of crossws 0.4: `upgrade`, `open`, `message`, `close`, `error`. `surface.fetch` hands them to the host as h3's
-   * `defineWebSocketHandler` does. The app neither calls nor changes them.
+   * `defineWebSocketHandler` does. An error of a hook other than `upgrade` is logged, and not passed on.
    */
   readonly hooks: object;
 }

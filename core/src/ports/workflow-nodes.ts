@@ -77,6 +77,11 @@ export interface NodeWork<I> {
    * encrypted.
    */
   readonly files?: NodeFiles | undefined;
+  /**
+   * Whether a text contains a secret of the run in any form: a configured one, or a `sensitive` value of an earlier node. For what must not
+   * go to a place that the definition does not name, such as the target of a redirect. Undefined: the run knows no secrets.
+   */
+  isSecret?(text: string): boolean;
 }
 
 /** A file of a run: a value in outputs and parameters, whose bytes are stored beside the run and removed with it. */
@@ -128,7 +133,7 @@ export interface NodeStep {
   readonly attempt: number;
   /**
    * Set in runs that resume another run: the first run of that chain. A node that sends idempotency keys uses it in place of `runId`, so that
-   * a repeated node sends the keys of the first run.
+   * a repeated node sends the keys of the first run. Absent for `onFailure` and nodes with `if: always`, which belong to one run.
    */
   readonly originalRunId?: string | undefined;
   /** The user that the run works for, if known. Grants no permission by itself. */

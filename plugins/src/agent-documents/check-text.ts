@@ -1,5 +1,6 @@
 import { type Node, type ParseError, findNodeAtLocation, parseTree } from "jsonc-parser";
 import type { ports } from "@portico/core";
+import { withoutByteOrderMark } from "@portico/core/kit";
 import { foreignFileScopes } from "./file-scopes.ts";
 import { AGENT_TEXT_BYTES, TEXT_PROBLEMS } from "./limits.ts";
 
@@ -16,17 +17,30 @@ export interface PlacedProblem {
 /** What is wrong in a text: its errors and then its warnings, `TEXT_PROBLEMS` at most. `before` is the text that it replaces, `userId` its author. */
 export function checkText(
   texts: Pick<ports.AgentTexts, "check">,
-  { text, before, userId }: { readonly text: string; readonly before: string | undefined; readonly userId: string | undefined },
+  {
+    text,
+    before,
+    userId,
+    named = [],
+  }: {
+    readonly text: string;
+    readonly before: string | undefined;
+    readonly userId: string | undefined;
+    /** Problems of what the text names. */
+    readonly named?: readonly ports.AgentTextProblem[];
+  },
 ): PlacedProblem[] {
   if (Buffer.byteLength(text) > AGENT_TEXT_BYTES) {
     return [placed([0], 0, { severity: "error", path: [], message: `The text has at most ${AGENT_TEXT_BYTES} bytes` })];
   }
-  const found = [...texts.check(text), ...foreignFileScopes(text, before, userId)];
+  const found = [...texts.check(text), ...foreignFileScopes(text, before, userId), ...named];
   if (found.length === 0) return [];
   // A text is refused for its errors, so warnings never take their places.
   const told = [...found.filter(isError), ...found.filter((each) => !isError(each))].slice(0, TEXT_PROBLEMS);
-  const { root, fault } = treeOf(text);
-  const lines = lineStarts(text);
+  // Offsets are those of the text without its byte order mark, which editors do not count either.
+  const shown = withoutByteOrderMark(text);
+  const { root, fault } = treeOf(shown);
+  const lines = lineStarts(shown);
   return told.map((problem) => placed(lines, offsetOf(root, problem.path) ?? fault, problem));
 }
 

@@ -1,4 +1,7 @@
 import * as v from "valibot";
 
-/** Agent documents have no options. */
-export const agentDocumentsConfig = v.strictObject({});
+/** Options of agent documents. */
+export const agentDocumentsConfig = v.strictObject({
+  /** Whether the texts can be saved and removed. Default: true. */
+  editable: v.optional(v.boolean(), true),
+});

@@ -1,4 +1,4 @@
-import { defineContract, reply } from "@portico/core/contract";
+import { defineContract, jsonObject, readParameters, reply } from "@portico/core/contract";
 import * as v from "valibot";
 import { agentDocumentErrors } from "./errors.ts";
 import { AGENT_BODY_BYTES } from "./limits.ts";
@@ -74,6 +74,7 @@ export const agentDocumentsContract = defineContract(
       method: "GET",
       path: "/api/agents/:id/document",
       summary: "Read the text of an agent's agent.json, with its ETag (an extension)",
+      query: readParameters({}),
       params: byId,
       success: reply.bytes(),
       errors: { ...ofOwner, agent_document_not_found, agent_document_changed, store_unavailable },
@@ -121,6 +122,7 @@ export const agentDocumentsContract = defineContract(
       method: "GET",
       path: "/api/agents/:id/document/choices",
       summary: "List the engines, tools and skills that an agent's agent.json can name (an extension)",
+      query: readParameters({}),
       params: byId,
       success: reply.json(choices),
       errors: { ...ofOwner, store_unavailable },
@@ -129,7 +131,8 @@ export const agentDocumentsContract = defineContract(
       method: "GET",
       path: "/api/agent-schema",
       summary: "Read the JSON Schema of agent.json (an extension)",
-      success: reply.json(v.record(text, v.unknown())),
+      query: readParameters({}),
+      success: reply.json(jsonObject),
       errors: ofOwner,
     },
   },

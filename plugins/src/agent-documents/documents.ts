@@ -11,6 +11,7 @@ import {
   ServiceError,
 } from "@portico/core";
 import { checkText } from "./check-text.ts";
+import { namedProblems } from "./named-problems.ts";
 import type { agentDocumentsContract } from "./contract.ts";
 import { agentDocumentErrors } from "./errors.ts";
 
@@ -20,17 +21,23 @@ type DocumentHandlers = Handlers<typeof agentDocumentsContract, { readonly owner
 export function documentHandlers({
   agents,
   audit,
+  editable,
   engines,
   turns,
 }: {
   readonly agents: ports.Agents;
   readonly audit: AuditWriter;
+  readonly editable: boolean;
   readonly engines: readonly ports.AgentEngine[];
   readonly turns: ports.BackgroundTurns | undefined;
 }): DocumentHandlers {
   const textsOf = (): ports.AgentTexts => {
     if (!agents.texts) throw agentDocumentErrors.agents_not_editable();
     return agents.texts;
+  };
+  const writableTexts = (): ports.AgentTexts => {
+    if (!editable) throw agentDocumentErrors.agents_not_editable();
+    return textsOf();
   };
   const find = (id: string) => textsOf().read(id).catch(toDocumentError);
   /** The text has changed between reading and writing. */
@@ -51,7 +58,7 @@ export function documentHandlers({
       return new Response(document.text, { headers });
     },
     async save({ params: { id }, body: { text }, who, head, fail }) {
-      const texts = textsOf();
+      const texts = writableTexts();
       const before = await find(id);
       assertCondition(head, before);
       const problems = checkText(texts, { text, before: before?.text, userId: who.userId });
@@ -66,7 +73,7 @@ export function documentHandlers({
       return { ...saved, etag: etagOf(written) };
     },
     async remove({ params: { id }, who, head, fail }) {
-      const texts = textsOf();
+      const texts = writableTexts();
       const before = await find(id);
       if (!before) throw fail.agent_document_not_found();
       if (head.header("if-match") === undefined) throw fail.precondition_required();
@@ -75,9 +82,10 @@ export function documentHandlers({
       await audit.attempt(fact, () => texts.remove(id, before.version)).catch((error: unknown) => conflict(id, error));
       return { agentId: id, removed: true };
     },
-    async check({ params: { id }, body: { text }, who }) {
+    async check({ params: { id }, body: { text }, who, signal }) {
       const before = await find(id);
-      return { problems: checkText(textsOf(), { text, before: before?.text, userId: who.userId }) };
+      const named = await namedProblems(turns, id, text, signal);
+      return { problems: checkText(textsOf(), { text, before: before?.text, userId: who.userId, named }) };
     },
     async choices({ params: { id }, signal }) {
       textsOf();

@@ -11,7 +11,7 @@ export const agentDocumentErrors = defineErrors({
   agents_not_editable: {
     status: 409,
     message:
-      "The agents of this instance cannot be edited here: they are defined by a program, or in a store that takes no writes",
+      "The agents of this instance cannot be edited here: agent.editable is off, or a program or a store that takes no writes defines them",
   },
   agent_document_changed: {
     status: 412,

@@ -1,4 +1,5 @@
 import type { ports } from "@portico/core";
+import { withoutByteOrderMark } from "@portico/core/kit";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -39,7 +40,7 @@ function isObject(value: unknown): value is Json {
 
 function parse(text: string | undefined): unknown {
   try {
-    return text === undefined ? undefined : JSON.parse(text);
+    return text === undefined ? undefined : JSON.parse(withoutByteOrderMark(text));
   } catch {
     return undefined;
   }

@@ -28,5 +28,6 @@ export const agentDocuments = definePlugin({
       return caller;
     },
   }),
-  setup: ({ audit, records, ...given }) => documentHandlers({ ...given, audit: auditWriter(audit, records) }),
+  setup: ({ audit, records, ...given }, { editable }) =>
+    documentHandlers({ ...given, editable, audit: auditWriter(audit, records) }),
 });

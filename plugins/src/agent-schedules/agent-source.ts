@@ -40,8 +40,7 @@ export const idOf = ({ agentId, name }: Pick<OwnSchedule, "agentId" | "name">): 
 /** A schedule as the port gets it. */
 export function toSchedule(own: OwnSchedule): ports.Schedule {
   const { timing, jitterMs, catchUp, overlap = "queue" } = own.schedule;
-  // The background turns of an agent have a queue of their own.
-  return { id: idOf(own), timing, jitterMs, catchUp, overlap: overlap === "queue" ? "allow" : overlap };
+  return { id: idOf(own), timing, jitterMs, catchUp, overlap };
 }
 
 interface StartGiven {

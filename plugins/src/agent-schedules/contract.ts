@@ -1,4 +1,4 @@
-import { defineContract, reply } from "@portico/core/contract";
+import { defineContract, readParameters, reply } from "@portico/core/contract";
 import * as v from "valibot";
 import { scheduleErrors } from "./errors.ts";
 
@@ -18,6 +18,8 @@ const schedule = v.object({
   next: v.array(text),
   /** The newest planned time that was started, ISO 8601. */
   last: v.optional(text),
+  /** The number of planned times that wait for the end of the turn before them. */
+  waiting: v.optional(v.number()),
   /** Why it does not start anything. */
   fault: v.optional(text),
 });
@@ -35,6 +37,7 @@ export const agentSchedulesContract = defineContract(
       method: "GET",
       path: "/api/schedules",
       summary: "List the schedules of all agents, with their next times (an extension)",
+      query: readParameters({}),
       success: reply.json(v.object({ schedules: v.array(schedule) })),
       errors: { unauthorized, owner_required },
     },

@@ -55,8 +55,12 @@ export const agentSchedules = definePlugin({
           const { agentId, name, schedule } = own;
           const known = { agentId, name, ...schedule.timing };
           try {
-            const { isPaused, next, last } = await schedules.state(SOURCE, toSchedule(own));
-            return { ...known, paused: isPaused, next: next.map(toText), ...(last !== undefined && { last: toText(last) }) };
+            const { isPaused, next, last, waiting } = await schedules.state(SOURCE, toSchedule(own));
+            return {
+              ...{ ...known, paused: isPaused, next: next.map(toText) },
+              ...(last !== undefined && { last: toText(last) }),
+              ...(waiting !== undefined && { waiting }),
+            };
           } catch (error) {
             if (!(error instanceof RangeError)) throw error;
             return { ...known, paused: false, next: [], fault: error.message };

@@ -9,6 +9,11 @@ export const agentWebhookConfig = v.strictObject({
   mode: v.optional(v.picklist(["local", "remote"]), "local"),
   /** Whether the owner can manage webhooks over this service. With `false`, existing webhooks still work. Default: true. */
   management: v.optional(v.boolean(), true),
+  /**
+   * How long a webhook secret that the session of a sign-in link issues may be valid, in milliseconds. Default: as long as one that the owner's token
+   * issues.
+   */
+  sessionIssuesMs: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1000))),
 });
 
 export type AgentWebhookSettings = v.InferOutput<typeof agentWebhookConfig>;

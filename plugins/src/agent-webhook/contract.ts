@@ -1,4 +1,4 @@
-import { defineContract, reply } from "@portico/core/contract";
+import { defineContract, jsonObject, reply } from "@portico/core/contract";
 import * as v from "valibot";
 import { managementEnvelope, triggerEnvelope } from "./envelope.ts";
 import { managementErrors, triggerErrors } from "./errors.ts";
@@ -39,12 +39,6 @@ const scheduleMessage = v.object({
   }),
   text: v.optional(text),
 });
-
-/** A JSON object. `__proto__` and `constructor` are ordinary names in it. */
-const jsonObject = v.custom<Readonly<Record<string, unknown>>>(
-  (value) => typeof value === "object" && value !== null && !Array.isArray(value),
-  "an object",
-);
 
 const {
   unauthorized,

@@ -1,3 +1,4 @@
+import { withoutByteOrderMark } from "@portico/core/contract";
 import { type Node, parseTree } from "jsonc-parser";
 
 /** The layout of members: the line break, their indentation, and the additional indentation per level. */
@@ -18,6 +19,8 @@ const LINE_START = /(\r\n|\n|\r)([ \t]*)$/;
  * result. Throws TypeError if a value on the path is not an object, and RangeError if the text nests too deeply.
  */
 export function editJsonText(text: string, path: readonly string[], value: unknown): string {
+  const unmarked = withoutByteOrderMark(text);
+  if (unmarked !== text) return text.slice(0, 1) + editJsonText(unmarked, path, value);
   let object = parseTree(text);
   for (const [depth, key] of path.entries()) {
     if (object?.type !== "object") throw new TypeError("The path leads through a value that is not an object");

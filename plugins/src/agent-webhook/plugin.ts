@@ -1,4 +1,4 @@
-import { auditWriter, definePlugin, optional, ownerScheme, ports } from "@portico/core";
+import { auditWriter, definePlugin, latestEnd, optional, ownerScheme, ports } from "@portico/core";
 import { agentWebhookConfig } from "./config.ts";
 import { agentWebhookContract } from "./contract.ts";
 import { agentGuard, ownerGuard } from "./guards.ts";
@@ -25,6 +25,7 @@ export const agentWebhook = definePlugin({
     records: ports.records,
     secrets: ports.secrets,
     identity: ports.identity,
+    clock: ports.clock,
     turns: ports.backgroundTurns,
     audit: optional(ports.audit),
     telemetry: ports.telemetry,
@@ -35,14 +36,16 @@ export const agentWebhook = definePlugin({
   // 4.3: without the management, configured webhooks still work.
   capabilities: ({ management }) => (management ? ["webhookManagement"] : []),
   guards: ({ identity, agents }, settings) => ({ owner: ownerGuard(identity, settings), agent: agentGuard(agents) }),
-  setup(given, { mode }) {
-    const { agents, identity, turns, telemetry, usage } = given;
+  setup(given, { mode, sessionIssuesMs: mostMs }) {
+    const { agents, identity, clock, turns, telemetry, usage } = given;
     const documents = given.documents.find(({ id }) => id === SOURCE);
     if (!documents) throw new TypeError(`No source of documents is called ${SOURCE}`);
     const audit = auditWriter(given.audit, given.records);
     const secrets = createWebhookSecrets({ ...given, audit });
     const document = createWebhookDocument({ documents });
-    const services: WebhookServices = { agents, identity, turns, document, secrets, audit, telemetry, usage, mode };
+    const latestEndOf = (caller: ports.Caller) => latestEnd(caller, { now: clock.now(), mostMs });
+    const about = { document, secrets, audit, telemetry, usage, mode, latestEndOf };
+    const services: WebhookServices = { agents, identity, turns, ...about };
     return {
       configuration: readConfiguration(services),
       saveEvent: saveEvent(services),

@@ -1,3 +1,4 @@
+import { maxCharacters } from "@portico/core/contract";
 import * as v from "valibot";
 import { EVENT_NAME_LENGTH, MAX_TURNS, MAX_TURNS_MAXIMUM, PROMPT_TEMPLATE_LENGTH, TOOL_IDS } from "./limits.ts";
 
@@ -25,7 +26,7 @@ export function isEventName(name: string): boolean {
 }
 
 const eventFields = {
-  promptTemplate: v.pipe(v.string(), v.nonEmpty(), v.maxLength(PROMPT_TEMPLATE_LENGTH)),
+  promptTemplate: v.pipe(v.string(), v.nonEmpty(), maxCharacters(PROMPT_TEMPLATE_LENGTH)),
   toolIds: v.pipe(
     v.array(v.pipe(v.string(), v.nonEmpty())),
     v.maxLength(TOOL_IDS),

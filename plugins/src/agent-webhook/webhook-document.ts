@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { ports } from "@portico/core";
+import { withoutByteOrderMark } from "@portico/core/contract";
 import { editJsonText } from "./edit-json-text.ts";
 import { type EventBody, readWebhooks, type WebhookConfiguration, type WebhookEvent } from "./webhook-configuration.ts";
 
@@ -89,7 +90,7 @@ export function createWebhookDocument({ documents }: { readonly documents: ports
 function readDefinition(text: string): JsonObject {
   let definition: unknown;
   try {
-    definition = JSON.parse(text);
+    definition = JSON.parse(withoutByteOrderMark(text));
   } catch {
     // The cause is left out, because it quotes the text.
     throw new WebhookConfigurationInvalid("agent.json is not JSON");

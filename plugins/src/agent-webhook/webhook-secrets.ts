@@ -1,4 +1,4 @@
-import { type AuditWriter, ports, readOncePerTurn, type Secret } from "@portico/core";
+import { type AuditWriter, CREDENTIAL_PREFIXES, ports, readOncePerTurn, type Secret } from "@portico/core";
 
 export type WebhookSecrets = ReturnType<typeof createWebhookSecrets>;
 
@@ -6,24 +6,34 @@ export type WebhookSecrets = ReturnType<typeof createWebhookSecrets>;
 interface StoredSecret {
   /** SHA-256, as the port `secrets` makes it. */
   readonly digest: string;
+  /** Milliseconds since 1970. Absent: it has no end. */
+  readonly expiresAt?: number;
 }
 
-const PREFIX = "whs_";
+/** Who makes a secret, and when it ends at the latest. */
+export interface SecretOrder {
+  readonly by: ports.AuditActor;
+  /** Milliseconds since 1970. Default: it has no end. */
+  readonly expiresAt?: number | undefined;
+}
 
 /** The webhook secrets of agents. All events of an agent share one secret (open points 5). Its value is returned only once. */
 export function createWebhookSecrets({
   records,
   secrets,
+  clock,
   audit,
 }: {
   readonly records: ports.Records;
   readonly secrets: ports.Secrets;
+  readonly clock: ports.Clock;
   readonly audit: AuditWriter;
 }) {
   const stored = records.collection<StoredSecret>({ name: "webhook-secrets" });
-  const make = () => {
-    const secret = secrets.create(PREFIX);
-    return { secret, record: { digest: secrets.digest(secret.reveal()) } };
+  const make = ({ expiresAt }: SecretOrder) => {
+    const secret = secrets.create(CREDENTIAL_PREFIXES.webhookSecret);
+    const record = { digest: secrets.digest(secret.reveal()), ...(expiresAt !== undefined && { expiresAt }) };
+    return { secret, record };
   };
 
   /** Triggers of one turn of the event loop share a read that begins after it: none is checked against a secret replaced before it was sent. */
@@ -31,16 +41,18 @@ export function createWebhookSecrets({
 
   return {
     has: async (agentId: string): Promise<boolean> => (await stored.get(agentId)) !== undefined,
-    /** Whether this is the agent's secret; undefined if the agent has no secret. Compares in constant time. */
+    /** Whether this is the agent's secret and has not expired; undefined if the agent has no secret. Compares in constant time. */
     async check(agentId: string, presented: string): Promise<boolean | undefined> {
       const found = await find(agentId);
-      return found && secrets.matches(presented, found.value.digest);
+      if (!found) return undefined;
+      const { digest, expiresAt = Infinity } = found.value;
+      return secrets.matches(presented, digest) && expiresAt > clock.now();
     },
     /** Creates the first secret; undefined if there is one already. Of several simultaneous calls, only one receives the secret. */
-    async makeFirst(agentId: string, who: ports.AuditActor): Promise<Secret | undefined> {
-      const { secret, record } = make();
+    async makeFirst(agentId: string, order: SecretOrder): Promise<Secret | undefined> {
+      const { secret, record } = make(order);
       try {
-        const fact = { action: "webhook-secret.create", object: agentId, who };
+        const fact = { action: "webhook-secret.create", object: agentId, who: order.by };
         await audit.record(fact, [stored.write.put(agentId, record, "absent")]);
         return secret;
       } catch (error) {
@@ -49,9 +61,11 @@ export function createWebhookSecrets({
       }
     },
     /** Replaces the secret. When this resolves, the previous secret is invalid. */
-    async rotate(agentId: string, who: ports.AuditActor): Promise<Secret> {
-      const { secret, record } = make();
-      await audit.record({ action: "webhook-secret.rotate", object: agentId, who }, [stored.write.put(agentId, record)]);
+    async rotate(agentId: string, order: SecretOrder): Promise<Secret> {
+      const { secret, record } = make(order);
+      await audit.record({ action: "webhook-secret.rotate", object: agentId, who: order.by }, [
+        stored.write.put(agentId, record),
+      ]);
       return secret;
     },
   };

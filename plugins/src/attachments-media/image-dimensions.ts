@@ -5,10 +5,7 @@ export interface ImageDimensions {
   readonly height: number;
 }
 
-/**
- * The number of first bytes that `imageDimensions` reads. In a JPEG, the size comes after the metadata and the thumbnail. Each such segment
- * has up to 64 KiB, and there can be several.
- */
+/** The number of first bytes that `imageDimensions` reads. `JpegHead` leaves out the segments of a JPEG that are not needed. */
 export const IMAGE_HEAD_BYTES = 256 * 1024;
 
 /** The image formats of media (specification 4.5, rule 4), by their names in image-meta. */

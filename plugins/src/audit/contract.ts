@@ -1,11 +1,11 @@
-import { defineContract, reply } from "@portico/core/contract";
+import { defineContract, isExistingDay, maxCharacters, readParameters, reply } from "@portico/core/contract";
 import * as v from "valibot";
 import { auditErrors } from "./errors.ts";
 
 const text = v.string();
 const optionalText = v.optional(text);
 /** ISO 8601 with a zone: others would mean the time of the machine. */
-const time = v.pipe(v.string(), v.isoTimestamp(), v.toDate());
+const time = v.pipe(v.string(), v.isoTimestamp(), v.check(isExistingDay, "a day that exists"), v.toDate());
 
 const entry = v.object({
   id: text,
@@ -32,12 +32,12 @@ export const auditContract = defineContract(
       method: "GET",
       path: "/api/audit",
       summary: "Read who changed what, newest first (an extension)",
-      query: v.strictObject({
+      query: readParameters({
         since: v.optional(time),
         until: v.optional(time),
         action: v.optional(v.pipe(v.string(), v.regex(/^[a-z][a-z0-9.-]{0,63}$/))),
         limit: v.optional(v.pipe(v.string(), v.regex(/^[1-9]\d{0,3}$/), v.transform(Number), v.maxValue(1000)), "100"),
-        after: v.optional(v.pipe(v.string(), v.maxLength(2048))),
+        after: v.optional(v.pipe(v.string(), maxCharacters(2048))),
       }),
       success: reply.json(v.object({ items: v.array(entry), next: optionalText })),
       errors: auditErrors,

@@ -1,5 +1,5 @@
-import { deprecate } from "node:util";
-import { auditWriter, defineAdapter, definePort, INDEXING_CHORE, optional, type Port, ports } from "@portico/core";
+import { auditWriter, defineAdapter, definePort, optional, type Port, ports } from "@portico/core";
+import { SchemaChecks } from "@portico/core/kit";
 import * as v from "valibot";
 import { type Consents, createConsents } from "./approvals/consents.ts";
 import { createTendWaits, WAITS_TENDED } from "./approvals/tend-waits.ts";
@@ -30,6 +30,7 @@ import type { Turn } from "./turns/turn.ts";
 import { OpenTurns } from "./turns/open-turns.ts";
 import { createTurnLimits, type TurnLimits } from "./turns/turn-limits.ts";
 import { TurnDesk } from "./turns/turn-desk.ts";
+import { type ArgumentsFault, createArgumentsFault } from "./turns/tool-arguments.ts";
 import { createTurnRecords } from "./turns/turn-records.ts";
 import { createTurnWork } from "./turns/turn-work.ts";
 
@@ -55,6 +56,9 @@ export interface AgentRuntime {
   /** Turns that wait for a person, and what they ask. */
   readonly waits: TurnWaits;
   readonly consents: Consents;
+  readonly argumentsFault: ArgumentsFault;
+  /** Checks by JSON Schemas from outside. */
+  readonly checks: SchemaChecks;
   /** The instance's rules for tools. */
   readonly toolPolicy: InstanceToolPolicy;
   /** Whether the app has the calls that decide approvals. */
@@ -63,20 +67,6 @@ export interface AgentRuntime {
 
 /** Filled by `agentRuntime`. */
 export const agentRuntimePort: Port<AgentRuntime> = definePort<AgentRuntime>("conversations-runs/runtime");
-
-const warnOfTurnRuntime = deprecate(() => {}, "turnRuntime is now agentRuntimePort", "PORTICO_TURN_RUNTIME");
-
-/** @deprecated `AgentRuntime`. Will be removed in the next minor version. */
-export type TurnRuntime = AgentRuntime;
-
-/** @deprecated `agentRuntimePort`. Warns when an app reads it, and will be removed in the next minor version. */
-export const turnRuntime: Port<AgentRuntime> = {
-  ...agentRuntimePort,
-  get id() {
-    warnOfTurnRuntime();
-    return agentRuntimePort.id;
-  },
-};
 
 const SWEEP_MS = 60_000;
 /** Turns that execute at once; most of their time they wait for a model. */
@@ -118,7 +108,9 @@ export const agentRuntime = defineAdapter({
     const isAlive = registerProcess({ ...shared, serverInstanceId }, scope);
     const requests = await openClientRequests({ ...given, settings, serverInstanceId, isAlive });
     const runs = createRuns(records);
-    await runs.indexing.prepare(clock.now());
+    const checks = new SchemaChecks(clock);
+    scope.onClose(() => checks.close());
+    const argumentsFault = createArgumentsFault(checks);
     const conversations = createConversations(records);
     const hints = new Hints(shared, clock);
     const busy = new BusyAgents({ ...shared, clock, process: serverInstanceId }, scope);
@@ -173,6 +165,7 @@ export const agentRuntime = defineAdapter({
       shownRoom,
       records: turnRecords,
       waits,
+      argumentsFault,
       toolPolicy: settings.toolPolicy,
       hasApprovals: settings.hasApprovals,
       consents,
@@ -205,7 +198,6 @@ export const agentRuntime = defineAdapter({
     }
     engine.chore("sweep-client-requests", { everyMs: SWEEP_MS, firstMs: SWEEP_MS }, (signal) => requests.sweep(signal));
     engine.chore("tend-waiting-turns", WAITS_TENDED, createTendWaits({ waits, clock, audit: auditWriter(given.audit, records) }));
-    engine.chore("index-runs", INDEXING_CHORE, (signal) => runs.indexing.run(() => clock.now(), signal));
     engine.chore(
       "sweep-runs",
       RUNS_SWEEP,
@@ -237,6 +229,8 @@ export const agentRuntime = defineAdapter({
       stopTurn,
       waits,
       consents,
+      argumentsFault,
+      checks,
       toolPolicy: settings.toolPolicy,
       hasApprovals: settings.hasApprovals,
     };

@@ -9,11 +9,14 @@ export function toAgentSummary(
     skillsCount,
     hasSchedules,
     missing,
+    problems = [],
   }: {
     readonly isBusy: boolean;
     readonly skillsCount: number;
     readonly hasSchedules: boolean;
     readonly missing: MissingPart | undefined;
+    /** For the owner alone. */
+    readonly problems: readonly ports.AgentProblem[] | undefined;
   },
 ) {
   const { name, description, engine, tools, core, ui, avatar } = definition;
@@ -34,6 +37,7 @@ export function toAgentSummary(
     status: metadataError ? ("error" as const) : isBusy ? ("busy" as const) : ("idle" as const),
     ...(metadataError && { metadataError }),
     ...(missing && { missing }),
+    ...(problems.length > 0 && { problems: [...problems] }),
     ...(unknownKeys && { unknownKeys: [...unknownKeys] }),
     ...(ui !== undefined && { ui }),
     ...(avatar !== undefined && { avatar }),

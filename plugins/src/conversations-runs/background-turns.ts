@@ -1,6 +1,7 @@
 import { defineAdapter, optional, ports } from "@portico/core";
 import * as v from "valibot";
 import { agentRuntimePort } from "./agent-runtime.ts";
+import { findAgentProblems } from "./agent-problems.ts";
 import { createBackgroundRecords } from "./background/background-records.ts";
 import { type AcceptedTurn, keyedIdSuffix, turnIdOf, turnIds, workIdOf } from "./background/background-turn.ts";
 import { createBackgroundWork } from "./background/background-work.ts";
@@ -34,13 +35,14 @@ export const backgroundTurns = defineAdapter({
     usage: optional(ports.usage),
   },
   open(given, options: BackgroundTurnsOptions): ports.BackgroundTurns {
-    const { runtime, engine, tools, clock, ids, telemetry } = given;
-    const { desk, runs, delegate, files, shownRoom, limits, waits, consents, toolPolicy, hasApprovals } = runtime;
+    const { runtime, engine, agents, tools, clock, ids, telemetry } = given;
+    const { desk, runs, delegate, files, shownRoom, limits, waits, consents, argumentsFault, checks, toolPolicy, hasApprovals } =
+      runtime;
     const { concurrencyPerAgent, timeoutMs, retryDelaysMs: delaysMs } = v.parse(backgroundTurnsConfig, options);
     const deliveries = createDeliveries(given);
     const records = createBackgroundRecords({ ...given, runs, waits });
     const retries = createPlannedRetries({ engine, clock, records, delaysMs, kind: KIND });
-    const shared = { desk, delegate, files, shownRoom, limits, waits, consents, toolPolicy, hasApprovals };
+    const shared = { desk, delegate, files, shownRoom, limits, waits, consents, argumentsFault, toolPolicy, hasApprovals };
     const work = createBackgroundWork({ ...given, ...shared, records, retries, deliveries, timeoutMs });
     waits.onWake("background", async ({ turnId, runId, number: part }) => {
       const { turn, attempt } = (await records.openTurn(runId)) ?? {};
@@ -80,6 +82,7 @@ export const backgroundTurns = defineAdapter({
     return {
       deliveries: deliveries.page,
       tools: (signal) => listTools(builtInDefinitions, tools, telemetry.log, signal),
+      problems: (agent, signal) => findAgentProblems({ agents, tools, checks }, signal)(agent),
       async start({ agentId, userId, prompt, toolIds, maxTurns, origin, workflowDepth, key, tell, againOf }) {
         if (tell && !isSignalName(tell.signal)) throw new TypeError("The engine does not accept the signal of a turn's end");
         const turn: AcceptedTurn = {

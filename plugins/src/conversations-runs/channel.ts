@@ -1,4 +1,4 @@
-import { defineChannel } from "@portico/core/contract";
+import { defineChannel, maxCharacters, record } from "@portico/core/contract";
 import * as v from "valibot";
 import { clientId } from "./client-id.ts";
 import { LOOKUP_REQUESTS } from "./limits.ts";
@@ -51,18 +51,25 @@ export const queryChannel = defineChannel({
      */
     received: v.optional(
       v.pipe(
-        v.record(clientId, v.pipe(v.number(), v.safeInteger(), v.minValue(0))),
+        record(clientId, v.pipe(v.number(), v.safeInteger(), v.minValue(0))),
         v.check((received) => Object.keys(received).length <= LOOKUP_REQUESTS, `at most ${LOOKUP_REQUESTS} requests`),
       ),
     ),
   }),
   receives: {
-    "query:abort": v.strictObject({
-      sessionId: v.pipe(text, v.nonEmpty(), v.maxLength(128)),
-      conversationId: v.optional(text),
-      clientRequestId: v.optional(clientId),
-      agentId: v.optional(text),
-    }),
+    /** Stops the turn that has all of these identifiers. `clientRequestId` names a turn also before it has begun. */
+    "query:abort": v.pipe(
+      v.strictObject({
+        sessionId: v.optional(v.pipe(text, v.nonEmpty(), maxCharacters(128))),
+        conversationId: v.optional(text),
+        clientRequestId: v.optional(clientId),
+        agentId: v.optional(text),
+      }),
+      v.check(
+        ({ sessionId, clientRequestId }) => sessionId !== undefined || clientRequestId !== undefined,
+        "a sessionId or a clientRequestId",
+      ),
+    ),
     /**
      * Send this connection the events of a turn that another client program submitted: an extension. `seq` is that of the last message that
      * the client has; without it, the events begin with the first.

@@ -1,3 +1,4 @@
+import { maxCharacters } from "@portico/core/contract";
 import * as v from "valibot";
 import { CLIENT_ID_LENGTH } from "./limits.ts";
 
@@ -5,6 +6,6 @@ import { CLIENT_ID_LENGTH } from "./limits.ts";
 export const clientId = v.pipe(
   v.string(),
   v.nonEmpty(),
-  v.maxLength(CLIENT_ID_LENGTH),
+  maxCharacters(CLIENT_ID_LENGTH),
   v.check((id) => id.isWellFormed() && !id.includes("\0"), "well-formed text"),
 );

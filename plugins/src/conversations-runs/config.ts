@@ -1,3 +1,4 @@
+import { record } from "@portico/core";
 import * as v from "valibot";
 import {
   APPROVAL_TIMEOUT_MS,
@@ -42,7 +43,7 @@ const permission = v.picklist(["allow", "ask", "deny"]);
 const toolPolicy = v.strictObject({
   /** How long a call waits for its decision, where the agent says nothing; default: 24 hours. */
   approvalTimeoutMs: v.optional(v.pipe(milliseconds, v.maxValue(LONGEST_TIMEOUT_MS)), APPROVAL_TIMEOUT_MS),
-  tools: v.optional(v.record(v.string(), permission)),
+  tools: v.optional(record(v.string(), permission)),
   riskLevels: v.optional(
     v.strictObject({
       low: v.optional(permission),
@@ -111,8 +112,6 @@ export const conversationsRunsConfig = v.pipe(
     background: v.optional(backgroundTurnsConfig, {}),
     /** The version of the service in the handshake; default: `0.0.0`. */
     version: v.optional(v.string(), "0.0.0"),
-    /** Deprecated: the areas in the handshake, instead of the declared ones. Warns, and will be removed in the next minor version. */
-    capabilities: v.optional(v.record(v.string(), v.boolean())),
   }),
   v.check((options) => isReplayRemembered(options), REPLAY_EXPECTED),
 );

@@ -1,4 +1,4 @@
-import { defineContract, modelUsage, reply } from "@portico/core/contract";
+import { defineContract, maxCharacters, modelUsage, objectOnly, readParameters, record, reply } from "@portico/core/contract";
 import * as v from "valibot";
 import { approvalRoutes } from "./approvals/contract.ts";
 import { agentEnvelope } from "./envelope.ts";
@@ -30,6 +30,10 @@ const agentSummary = v.object({
   metadataError: v.optional(v.picklist(["missing", "unreadable", "invalid_json", "invalid_shape"])),
   /** What its turns need and the instance does not have: they fail until then. An extension. */
   missing: v.optional(v.picklist(["engine", "provider", "model"])),
+  /** What its `agent.json` names and its turns do not get, for the owner: unknown and missing tools, and skills that cannot be read. An extension. */
+  problems: v.optional(
+    v.array(v.object({ at: v.picklist(["tools", "skills", "outputSchema", "document"]), name: text, message: text })),
+  ),
   /** Keys of its `agent.json` that have no effect. */
   unknownKeys: v.optional(v.array(text)),
   ui: v.optional(v.unknown()),
@@ -92,6 +96,8 @@ export const receipt = v.object({
   interruption_reason: optionalText,
   /** Why it failed, in words for its user. */
   failure: v.optional(v.object({ code: text, message: text })),
+  /** The request of the turn, as its messages in the conversation name it: an extension. Absent for background turns. */
+  client_request_id: optionalText,
 });
 
 const conversation = v.object({
@@ -110,7 +116,7 @@ const conversationMessage = v.object({
   parts: v.array(v.unknown()),
   at: text,
   clientRequestId: optionalText,
-  metadata: v.optional(v.record(text, text)),
+  metadata: v.optional(record(text, text)),
 });
 
 /** A turn that executes now or waits for a person: an extension. */
@@ -199,7 +205,7 @@ export const conversationsRunsContract = defineContract(
       method: "GET",
       path: "/api/runs/search",
       summary: "Find runs by words, status, time, kind, agent, user and origin, newest first",
-      query: v.object({
+      query: readParameters({
         q: parameter,
         status: parameter,
         started_from: parameter,
@@ -222,8 +228,6 @@ export const conversationsRunsContract = defineContract(
           next: optionalText,
           /** The `before` of the page with newer runs. Absent on a page that begins with the newest. */
           previous: optionalText,
-          /** Runs of an earlier version are still being indexed: some may be missing. */
-          indexing: v.optional(v.literal(true)),
         }),
       ),
       errors: { unauthorized, invalid_pagination, invalid_filter },
@@ -241,16 +245,18 @@ export const conversationsRunsContract = defineContract(
       path: "/api/runs/:id",
       summary: "Rename or archive a run",
       params: byId,
-      body: v.strictObject({
-        title: v.optional(
-          v.pipe(
-            text,
-            v.maxLength(TITLE_LENGTH),
-            v.check((title) => title.isWellFormed(), "well-formed text"),
+      body: objectOnly(
+        v.strictObject({
+          title: v.optional(
+            v.pipe(
+              text,
+              maxCharacters(TITLE_LENGTH),
+              v.check((title) => title.isWellFormed(), "well-formed text"),
+            ),
           ),
-        ),
-        archived: v.optional(v.boolean()),
-      }),
+          archived: v.optional(v.boolean()),
+        }),
+      ),
       success: reply.json(runMetadata),
       errors: { unauthorized, run_not_found, invalid_request },
     },
@@ -305,7 +311,7 @@ export const conversationsRunsContract = defineContract(
       path: "/api/runs/:id/trace",
       summary: "Read how the newest turns of a run spent their time",
       params: byId,
-      query: v.object({ offset: parameter, limit: parameter }),
+      query: readParameters({ offset: parameter, limit: parameter }),
       success: reply.json(
         v.object({
           run_id: text,
@@ -374,7 +380,7 @@ export const conversationsRunsContract = defineContract(
       method: "GET",
       path: "/api/conversations",
       summary: "List conversations, last changed first",
-      query: v.object({ limit: parameter, after: parameter }),
+      query: readParameters({ limit: parameter, after: parameter }),
       success: reply.json(v.object({ conversations: v.array(conversation), next: optionalText })),
       errors: { unauthorized, invalid_pagination },
     },
@@ -383,7 +389,7 @@ export const conversationsRunsContract = defineContract(
       path: "/api/conversations/:id/messages",
       summary: "Read the newest messages of a conversation, or those before one",
       params: byId,
-      query: v.object({ limit: parameter, before: parameter }),
+      query: readParameters({ limit: parameter, before: parameter }),
       success: reply.json(
         v.object({
           conversationId: text,
@@ -399,6 +405,7 @@ export const conversationsRunsContract = defineContract(
       path: "/api/conversations/:id/running-turn",
       summary: "Read the turn of a conversation that runs now; `query:watch` sends its events (an extension)",
       params: byId,
+      query: readParameters({}),
       success: reply.json(v.object({ turn: v.nullable(runningTurn) })),
       errors: { unauthorized, conversation_not_found },
     },

@@ -1,5 +1,6 @@
 import type { ServiceError } from "@portico/core";
 import { agentErrors } from "./errors.ts";
+import { PAGE_LIMIT_MAXIMUM } from "./limits.ts";
 
 /** A query parameter as it came: twice is a list. */
 export type Parameter = string | readonly string[] | undefined;
@@ -9,6 +10,13 @@ export function readPositive(name: string, value: Parameter, otherwise: number):
   const number = value === undefined ? otherwise : readInteger(name, value);
   if (number === 0) throw invalid(name, "a positive integer");
   return number;
+}
+
+/** Reads the `limit` of an extension's pages in the same way. Refuses a limit that is too high: a shorter page would look like the last one. */
+export function readLimit(value: Parameter, otherwise: number, most: number = PAGE_LIMIT_MAXIMUM): number {
+  const limit = readPositive("limit", value, otherwise);
+  if (limit > most) throw invalid("limit", `at most ${most}`);
+  return limit;
 }
 
 /** Reads a nonnegative decimal integer in the same way. */

@@ -1,3 +1,4 @@
+import { maxCharacters, record } from "@portico/core/contract";
 import * as v from "valibot";
 import { clientId } from "./client-id.ts";
 import { LOOKUP_REQUESTS, MAX_TURNS_MAXIMUM, METADATA_ENTRIES, METADATA_LENGTH, QUERY_FILES } from "./limits.ts";
@@ -6,8 +7,8 @@ const text = v.pipe(
   v.string(),
   v.check((value) => value.isWellFormed(), "well-formed text"),
 );
-const digest = v.pipe(v.string(), v.startsWith("qrd1:"), v.maxLength(256));
-const id = v.pipe(v.string(), v.nonEmpty(), v.maxLength(128));
+const digest = v.pipe(v.string(), v.startsWith("qrd1:"), maxCharacters(256));
+const id = v.pipe(v.string(), v.nonEmpty(), maxCharacters(128));
 
 /** POST /api/query/start (specification 4.6, open points 7). */
 export const startBody = v.pipe(
@@ -19,11 +20,11 @@ export const startBody = v.pipe(
       agentId: id,
       conversationId: v.optional(id),
       fileReferences: v.optional(v.pipe(v.array(v.string()), v.maxLength(QUERY_FILES)), []),
-      model: v.optional(v.pipe(v.string(), v.nonEmpty(), v.maxLength(256))),
+      model: v.optional(v.pipe(v.string(), v.nonEmpty(), maxCharacters(256))),
       maxTurns: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_TURNS_MAXIMUM))),
       metadata: v.optional(
         v.pipe(
-          v.record(v.pipe(text, v.maxLength(256)), v.pipe(text, v.maxLength(METADATA_LENGTH))),
+          record(v.pipe(text, maxCharacters(256)), v.pipe(text, maxCharacters(METADATA_LENGTH))),
           v.check((metadata) => Object.keys(metadata).length <= METADATA_ENTRIES, `at most ${METADATA_ENTRIES} entries`),
         ),
       ),

@@ -1,4 +1,4 @@
-import { defineContract, defineErrors, reply } from "@portico/core/contract";
+import { defineContract, defineErrors, readParameters, reply } from "@portico/core/contract";
 import * as v from "valibot";
 import { LIMIT_GROUPS, LIMIT_SOURCES, LIMIT_SUBJECTS, LIMIT_UNITS } from "./config.ts";
 
@@ -43,6 +43,7 @@ export const limitsContract = defineContract(
       method: "GET",
       path: "/api/limits",
       summary: "List the limits of this instance, and where they are set (an extension)",
+      query: readParameters({}),
       success: reply.json(
         v.object({
           /** The currency of limits on money. */

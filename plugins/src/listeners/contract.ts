@@ -1,4 +1,4 @@
-import { accessErrors, defineContract, reply } from "@portico/core/contract";
+import { accessErrors, defineContract, readParameters, record, reply } from "@portico/core/contract";
 import * as v from "valibot";
 
 /** The URLs of an app's surfaces. Callers need a token of the agent service. */
@@ -9,7 +9,8 @@ export const listenersContract = defineContract(
       method: "GET",
       path: "/api/listeners",
       summary: "Read the addresses of the instance's surfaces: as printed at the start, or the public ones of a cluster",
-      success: reply.json(v.object({ listeners: v.record(v.string(), v.object({ url: v.string() })) })),
+      query: readParameters({}),
+      success: reply.json(v.object({ listeners: record(v.string(), v.object({ url: v.string() })) })),
       errors: accessErrors,
     },
   },

@@ -1,4 +1,4 @@
-import { defineContract, reply } from "@portico/core/contract";
+import { defineContract, maxCharacters, readParameters, reply } from "@portico/core/contract";
 import * as v from "valibot";
 import { logErrors } from "./errors.ts";
 import { EARLIER_LINES, MOST_EARLIER_LINES } from "./limits.ts";
@@ -11,7 +11,7 @@ export const KINDS = ["request", "message", "work"] as const;
 export const PROCESSES = ["own", "all"] as const;
 
 const count = v.number();
-const word = v.pipe(v.string(), v.minLength(1), v.maxLength(200));
+const word = v.pipe(v.string(), v.minLength(1), maxCharacters(200));
 
 /** With `processes=all`, a line names its process: `HOST/PID`. */
 const line = v.looseObject({ level: v.picklist(LEVELS), time: v.string(), msg: v.string(), process: v.optional(v.string()) });
@@ -30,7 +30,7 @@ export const logContract = defineContract(
       path: "/api/log",
       summary:
         "Follow the log lines of this process or of all processes, from its newest lines or after the `Last-Event-ID` (an extension)",
-      query: v.strictObject({
+      query: readParameters({
         /** The lowest level. */
         level: v.optional(v.picklist(LEVELS)),
         kind: v.optional(v.picklist(KINDS)),

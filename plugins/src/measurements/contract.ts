@@ -1,4 +1,4 @@
-import { callFilters, defineContract, reply } from "@portico/core/contract";
+import { callFilters, defineContract, isExistingDay, readParameters, reply } from "@portico/core/contract";
 import * as v from "valibot";
 import { measurementsErrors } from "./errors.ts";
 
@@ -11,7 +11,7 @@ export const STEPS = ["minute", "hour", "day"] as const;
 export const WORK_KINDS = ["turn", "run", "webhook", "request"] as const;
 
 /** ISO 8601 with a zone: others would mean the time of the machine. */
-const time = v.pipe(v.string(), v.isoTimestamp(), v.toDate());
+const time = v.pipe(v.string(), v.isoTimestamp(), v.check(isExistingDay, "a day that exists"), v.toDate());
 /** Which steps and how many series a query wants. */
 const wanted = {
   from: v.optional(time),
@@ -81,7 +81,7 @@ export const measurementsContract = defineContract(
       path: "/api/measurements",
       auth: "owner",
       summary: "Read calls, failures, tokens, costs and latencies of models over time (an extension)",
-      query: v.strictObject({
+      query: readParameters({
         ...wanted,
         by: v.optional(v.picklist(SERIES_FIELDS)),
         ...callFilters,
@@ -101,7 +101,7 @@ export const measurementsContract = defineContract(
       path: "/api/measurements/work",
       auth: "owner",
       summary: "Read how turns, workflow runs, webhook events and requests ended over time (an extension)",
-      query: v.strictObject({
+      query: readParameters({
         ...wanted,
         kind: v.optional(v.picklist(WORK_KINDS)),
       }),
@@ -117,6 +117,7 @@ export const measurementsContract = defineContract(
       method: "GET",
       path: "/api/counters",
       summary: "Read what this process counted since its start (an extension)",
+      query: readParameters({}),
       success: reply.json(
         v.object({
           requests: count,

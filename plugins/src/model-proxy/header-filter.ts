@@ -38,7 +38,7 @@ const NEVER_SENT = new Set([
   "x-service-provider-id",
 ]);
 
-/** The upstream's connection, cookies, credentials and addresses. */
+/** The upstream's connection, cookies, credentials and addresses, and orders that programs on the way to the caller would obey. */
 const NEVER_RETURNED = new Set([
   ...HOP_BY_HOP,
   "set-cookie",
@@ -49,9 +49,32 @@ const NEVER_RETURNED = new Set([
   "alt-svc",
   "strict-transport-security",
   "via",
-  "x-portico-request-id",
-  "x-portico-dropped",
+  // Orders to web servers in front of the proxy.
+  "x-sendfile",
+  "x-lighttpd-send-file",
+  "x-litespeed-location",
+  "x-reproxy-url",
+  // Orders to browsers, for the origin of the proxy.
+  "accept-ch",
+  "clear-site-data",
+  "expect-ct",
+  "nel",
+  "origin-trial",
+  "public-key-pins",
+  "public-key-pins-report-only",
+  "refresh",
+  "report-to",
+  "reporting-endpoints",
+  "service-worker-allowed",
+  "set-login",
+  "sourcemap",
+  "speculation-rules",
+  "use-as-dictionary",
+  "x-sourcemap",
 ]);
+
+/** nginx obeys `X-Accel-*`. CORS is about the proxy's own origin, and `X-Portico-*` about the proxy's own answer. */
+const NEVER_RETURNED_BEGINNINGS = /^(?:x-accel-|access-control-|x-portico-)/;
 
 /** Headers that describe a body. They are removed if the proxy replaces the body. */
 const OF_THE_BODY = new Set([
@@ -120,7 +143,7 @@ export function answerHeaders(
   const named = namedByConnection(answer);
   const kept: Record<string, string | readonly string[]> = {};
   for (const name in answer) {
-    if (NEVER_RETURNED.has(name) || named?.has(name)) continue;
+    if (NEVER_RETURNED.has(name) || NEVER_RETURNED_BEGINNINGS.test(name) || named?.has(name)) continue;
     const value = answer[name];
     if (value === undefined) continue;
     const isHonest = typeof value === "string" ? isShown(value, provider) : value.every((each) => isShown(each, provider));

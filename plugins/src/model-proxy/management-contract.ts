@@ -1,4 +1,4 @@
-import { defineContract, reply } from "@portico/core/contract";
+import { defineContract, maxCharacters, readParameters, reply } from "@portico/core/contract";
 import * as v from "valibot";
 import { managementEnvelope } from "./envelope.ts";
 import { managementErrors } from "./errors.ts";
@@ -9,6 +9,8 @@ const safeToken = {
   providerId: v.string(),
   label: v.optional(v.string()),
   createdAt: v.string(),
+  /** Absent: it has no end. */
+  expiresAt: v.optional(v.string()),
 };
 
 /** Money for a million tokens. */
@@ -54,6 +56,7 @@ export const safeTokenContract = defineContract(
       method: "GET",
       path: "/api/providers",
       summary: "List the enabled providers with their models and prices",
+      query: readParameters({}),
       success: reply.json(
         v.object({
           /** Of all prices. Absent without prices. */
@@ -67,6 +70,7 @@ export const safeTokenContract = defineContract(
       method: "GET",
       path: "/api/safe-tokens",
       summary: "List safe tokens, without their values",
+      query: readParameters({}),
       success: reply.json(v.object({ safeTokens: v.array(v.object(safeToken)) })),
       errors: managementErrors,
     },
@@ -76,7 +80,7 @@ export const safeTokenContract = defineContract(
       summary: "Issue a safe token; only this response contains its value",
       body: v.strictObject({
         providerId: v.pipe(v.string(), v.nonEmpty()),
-        label: v.optional(v.pipe(v.string(), v.maxLength(LABEL_LENGTH))),
+        label: v.optional(v.pipe(v.string(), maxCharacters(LABEL_LENGTH))),
       }),
       success: reply.json(v.object({ ...safeToken, token: v.string() }), 201),
       errors: managementErrors,

@@ -1,4 +1,4 @@
-import { auditActor, definePlugin, optional, ownerScheme, ports, Secret } from "@portico/core";
+import { auditActor, definePlugin, latestEnd, optional, ownerScheme, ports, record, Secret } from "@portico/core";
 import * as v from "valibot";
 import { credentialTool, type ProviderCredentials } from "./credential-tool.ts";
 import { ownerGuard } from "./guards.ts";
@@ -46,7 +46,7 @@ export const safeTokenManagement = definePlugin({
     /** The real keys by provider configuration ID, or a function that returns the present ones; needed for `raw` only. */
     credentials: v.optional(
       v.union([
-        v.record(v.string(), v.instance(Secret)),
+        record(v.string(), v.instance(Secret)),
         v.custom<Extract<ProviderCredentials, () => unknown>>((value) => typeof value === "function"),
       ]),
       {},
@@ -57,6 +57,11 @@ export const safeTokenManagement = definePlugin({
     ),
     /** What models cost. Default: there are no prices. */
     prices: v.optional(v.custom<ProviderPrices>((value) => typeof value === "object" && value !== null, "prices")),
+    /**
+     * How long a safe token that the session of a sign-in link issues may be valid, in milliseconds. Default: as long as one that the owner's token
+     * issues.
+     */
+    sessionIssuesMs: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1000))),
   }),
   needs: {
     models: ports.models,
@@ -72,7 +77,7 @@ export const safeTokenManagement = definePlugin({
   capabilities: () => ["safeTokens"],
   provides: (options) => [credentialTool(options)],
   guards: ({ identity }) => ({ owner: ownerGuard(identity) }),
-  setup({ models, ...given }, { sources, prices }) {
+  setup({ models, ...given }, { sources, prices, sessionIssuesMs: mostMs }) {
     const tokens = createSafeTokens(given);
     return {
       async providers({ signal }) {
@@ -89,7 +94,11 @@ export const safeTokenManagement = definePlugin({
         if (!models.some((provider) => provider.id === body.providerId)) {
           throw fail.unknown_provider("No enabled provider has this id", { providers: models.map((provider) => provider.id) });
         }
-        const { token, ...issued } = await tokens.issue({ ...body, by: auditActor(who, head) });
+        const { token, ...issued } = await tokens.issue({
+          ...body,
+          by: auditActor(who, head),
+          until: latestEnd(who, { now: given.clock.now(), mostMs }),
+        });
         return { ...issued, token: token.reveal() };
       },
       async revoke({ params, who, head, fail }) {

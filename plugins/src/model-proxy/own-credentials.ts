@@ -1,4 +1,4 @@
-import type { Live, ports, Scope, Secret } from "@portico/core";
+import { CREDENTIAL_PREFIXES, type Live, type ports, type Scope, type Secret } from "@portico/core";
 import type { ReadOwnTokens } from "./config.ts";
 
 /** Finds Portico's credentials in a caller's headers and parameters. */
@@ -7,8 +7,14 @@ export interface OwnCredentials {
   isIn(value: string): boolean;
 }
 
-/** The prefixes of safe tokens, webhook secrets and execution grants. Credentials of another instance are also secrets. */
-const MARKED = /service_|(?:^|[^A-Za-z0-9_-])(?:whs_|grant_)/;
+const { safeToken, webhookSecret, executionGrant, ...others } = CREDENTIAL_PREFIXES;
+/**
+ * Credentials by their prefix, also those of another instance. The other prefixes are common words, so at least the characters of a
+ * secret or a signature must follow.
+ */
+const MARKED = new RegExp(
+  `${safeToken}|(?:^|[^\\w-])(?:${webhookSecret}|${executionGrant}|(?:${Object.values(others).join("|")})[\\w.-]{43})`,
+);
 
 /** Tokens that are searched for at most: the present ones, and those that were replaced last. */
 const MOST_TOKENS = 256;

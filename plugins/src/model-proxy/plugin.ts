@@ -59,10 +59,11 @@ export const modelProxy = definePlugin({
       const isConverted = provider.protocol !== protocol;
       trace.note({ operation: "chat", provider: provider.id, providerType: provider.type, converted: isConverted });
       const trail = trails.extended(provider, head.header(TRAIL_HEADER));
-      const admit = (model: string) => {
+      const admit = async (model: string) => {
+        await directory.assertServes(provider, model, signal);
+        // Only now: callers can invent any number of names, and each would be a label of metrics.
         trace.note({ model });
         counted.chosen(model);
-        return directory.assertServes(provider, model, signal);
       };
       const answering = (streamed: boolean) => trace.note({ streamed, firstByteMs: clock.now() - startedAt });
       const traceparent = telemetry.traceparent();

@@ -1,5 +1,5 @@
 import type { Readable, Writable } from "node:stream";
-import { type Exchange, ports, type RequestHead, type RequestTrace } from "@portico/core";
+import { type Exchange, ports, readStream, type RequestHead, type RequestTrace } from "@portico/core";
 import { streamErrorEvent } from "./convert/errors.ts";
 import type { ModelError } from "./convert/model-events.ts";
 import { answerHeaders, requestHeaders, requestQuery } from "./header-filter.ts";
@@ -116,24 +116,31 @@ function pass(
       out.end(waiting);
       resolve();
     };
-    body.on("data", (chunk: Buffer) => {
-      last = chunk;
-      passed += chunk.length;
-      observer.pushed(chunk);
-      if (passed >= observer.waitsAt) waiting = chunk;
-      else if (!out.write(chunk)) body.pause();
-    });
-    body.on("end", () => {
-      const ended = observer.ended();
-      if (ended) void ended.then(finish);
-      else finish();
-    });
-    body.on("error", (error: Error) => {
-      if (!out.destroyed) observer.broke(error);
-      const text = out.destroyed ? undefined : ending(error);
-      if (text === undefined) out.destroy();
-      else out.end(endsEvent(last) ? text : `\n\n${text}`);
-      resolve();
+    readStream(body, {
+      chunk(chunk) {
+        last = chunk;
+        passed += chunk.length;
+        observer.pushed(chunk);
+        if (passed >= observer.waitsAt) waiting = chunk;
+        else if (!out.write(chunk)) body.pause();
+      },
+      end() {
+        const ended = observer.ended();
+        if (ended) void ended.then(finish);
+        else finish();
+      },
+      broke(error) {
+        let text: string | undefined;
+        try {
+          if (!out.destroyed) observer.broke(error);
+          text = out.destroyed ? undefined : ending(error);
+        } finally {
+          // An ending that could not be made cuts the answer.
+          if (text === undefined) out.destroy();
+          else out.end(endsEvent(last) ? text : `\n\n${text}`);
+          resolve();
+        }
+      },
     });
     out.on("drain", onDrain);
     out.on("close", () => {

@@ -1,5 +1,5 @@
-import { Worker } from "node:worker_threads";
 import type { ports } from "@portico/core";
+import { JobThread } from "@portico/core/kit";
 import { ConversionRefused } from "./convert/conversion-refused.ts";
 import { convertRequest, type RequestBytes } from "./convert/convert-request.ts";
 import type { JsonObject } from "./convert/json.ts";
@@ -12,16 +12,12 @@ import type { Protocol } from "./protocol.ts";
 const IDLE_MS = 10_000;
 
 export interface ConversionJob {
-  readonly id: number;
   readonly from: Protocol;
   readonly bytes: Uint8Array;
   readonly dialect: ports.ChatDialect;
 }
 
-export type ConversionResult =
-  | { readonly id: number; readonly request: RequestBytes }
-  | { readonly id: number; readonly refused: Refusal }
-  | { readonly id: number; readonly failed: string };
+export type ConversionResult = { readonly request: RequestBytes } | { readonly refused: Refusal } | { readonly failed: string };
 
 /** A ConversionRefused as a message from the worker. */
 interface Refusal {
@@ -41,53 +37,21 @@ export interface RequestConverter {
 
 /** Converts small requests on the event loop. A worker thread converts large requests, one after another, so that they do not block the event loop. */
 export function createRequestConverter(clock: ports.Clock): RequestConverter {
-  const waiting = new Map<number, { resolve: (request: RequestBytes) => void; reject: (error: unknown) => void }>();
-  let worker: Worker | undefined;
-  let idle: ports.Timer | undefined;
-  let lastId = 0;
-
-  const stop = async () => {
-    idle?.cancel();
-    const stopping = worker;
-    worker = undefined;
-    await stopping?.terminate();
-  };
-  const fail = (cause: unknown) => {
-    worker = undefined;
-    for (const { reject } of waiting.values()) reject(cause);
-    waiting.clear();
-  };
-  const start = (): Worker => {
-    const started = new Worker(new URL(import.meta.resolve("#conversion-worker")));
-    started.unref();
-    started.on("message", (result: ConversionResult) => {
-      const job = waiting.get(result.id);
-      waiting.delete(result.id);
-      if ("request" in result) job?.resolve(result.request);
-      else if ("refused" in result) job?.reject(refusal(result.refused));
-      else job?.reject(new Error(`Converting a request failed: ${result.failed}`));
-      idle?.cancel();
-      if (waiting.size === 0) idle = clock.after(IDLE_MS, () => void stop());
-    });
-    started.on("error", fail);
-    return started;
-  };
-
+  const module = () => new URL(import.meta.resolve("#conversion-worker"));
+  const thread = new JobThread<ConversionJob, ConversionResult>({ name: "conversion", module, idleMs: IDLE_MS }, clock);
   return {
     convert(from, bytes, dialect) {
       if (bytes.length <= CONVERTED_HERE_BYTES) return convertHere(from, bytes, dialect);
-      idle?.cancel();
-      worker ??= start();
-      const id = ++lastId;
-      const job: ConversionJob = { id, from, bytes, dialect };
-      worker.postMessage(job, handedOver(bytes));
-      return new Promise((resolve, reject) => waiting.set(id, { resolve, reject }));
+      return convertBeside(thread, { from, bytes, dialect });
     },
-    async close() {
-      await stop();
-      fail(new Error("The converter is closed"));
-    },
+    close: () => thread.close(),
   };
+}
+
+async function convertBeside(thread: JobThread<ConversionJob, ConversionResult>, job: ConversionJob): Promise<RequestBytes> {
+  const result = await thread.run(job, { transfer: handedOver(job.bytes) });
+  if ("request" in result) return result.request;
+  throw "refused" in result ? refusal(result.refused) : new Error(`Converting a request failed: ${result.failed}`);
 }
 
 function convertHere(from: Protocol, bytes: Buffer, dialect: ports.ChatDialect): RequestBytes {

@@ -1,4 +1,4 @@
-import { auditWriter, ports, readOncePerTurn, readPages, type Secret } from "@portico/core";
+import { auditWriter, CREDENTIAL_PREFIXES, ports, readOncePerTurn, readPages, type Secret } from "@portico/core";
 
 /** The stored facts about a token. The token itself is not stored. */
 export interface SafeToken {
@@ -9,6 +9,8 @@ export interface SafeToken {
   readonly label: string | undefined;
   /** ISO 8601. */
   readonly createdAt: string;
+  /** ISO 8601. Undefined: it has no end. */
+  readonly expiresAt: string | undefined;
 }
 
 /** Issues, lists and revokes tokens that stand in for a provider's credential. */
@@ -19,8 +21,10 @@ export interface SafeTokens {
     readonly label?: string | undefined;
     /** Who issues it, for the audit. Default: the instance. */
     readonly by?: ports.AuditActor | undefined;
+    /** When it ends, in milliseconds since 1970. Default: it has no end. */
+    readonly until?: number | undefined;
   }): Promise<SafeToken & { readonly token: Secret }>;
-  /** The facts about a presented token; undefined if it is wrong or revoked. Changes by other processes are visible immediately. */
+  /** The facts about a presented token; undefined if it is wrong, revoked or expired. Changes by other processes are visible immediately. */
   find(presented: string): Promise<SafeToken | undefined>;
   /** All tokens, oldest first. */
   list(): Promise<readonly SafeToken[]>;
@@ -31,7 +35,7 @@ export interface SafeTokens {
 }
 
 /** The prefix of every safe token (specification 2.1). */
-export const SAFE_TOKEN_PREFIX = "service_";
+export const SAFE_TOKEN_PREFIX = CREDENTIAL_PREFIXES.safeToken;
 
 const INSTANCE: ports.AuditActor = { role: "instance" };
 const REVOKED_AT_ONCE = 500;
@@ -41,6 +45,7 @@ interface TokenRecord {
   readonly providerId: string;
   readonly label?: string | undefined;
   readonly createdAt: string;
+  readonly expiresAt?: string | undefined;
 }
 
 /** Safe tokens in the port `records`. Only their SHA-256 is stored (open points 2). */
@@ -64,16 +69,18 @@ export function createSafeTokens(given: {
   };
   const find = readOncePerTurn(async (digest) => {
     const stored = await collection.get(digest);
-    return stored && toToken(stored.value);
+    const isValid = stored && !(Date.parse(stored.value.expiresAt ?? "") <= clock.now());
+    return isValid ? toToken(stored.value) : undefined;
   });
   return {
-    async issue({ providerId, label, by = INSTANCE }) {
+    async issue({ providerId, label, until, by = INSTANCE }) {
       const token = secrets.create(SAFE_TOKEN_PREFIX);
       const record: TokenRecord = {
         tokenId: ids.id("tok_"),
         providerId,
         ...(label !== undefined && { label }),
         createdAt: new Date(clock.now()).toISOString(),
+        ...(until !== undefined && { expiresAt: new Date(until).toISOString() }),
       };
       const fact = { action: "safe-token.issue", object: record.tokenId, who: by };
       await audit.record(fact, [collection.write.put(secrets.digest(token.reveal()), record, "absent")]);
@@ -116,6 +123,6 @@ export function createSafeTokens(given: {
   };
 }
 
-function toToken({ tokenId, providerId, label, createdAt }: TokenRecord): SafeToken {
-  return { tokenId, providerId, label, createdAt };
+function toToken({ tokenId, providerId, label, createdAt, expiresAt }: TokenRecord): SafeToken {
+  return { tokenId, providerId, label, createdAt, expiresAt };
 }

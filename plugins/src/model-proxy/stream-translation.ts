@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import type { Exchange, ports } from "@portico/core";
+import { type Exchange, type ports, readStream } from "@portico/core";
 import type { ModelEvent } from "./convert/model-events.ts";
 import type { StreamReader, StreamWriter } from "./convert/stream.ts";
 import { KEEP_ALIVE_MS } from "./limits.ts";
@@ -81,17 +81,26 @@ export function streamTranslation(stream: StreamTranslation): Promise<void> {
       if (!out.writableFinished) body.destroy();
       finish();
     });
-    body.on("data", (chunk: Buffer) => write(reader.push(chunk)));
-    body.on("end", () => {
-      write(reader.end(), "upstream_broken");
-      // Without this, a stream reader that returns no end would let the caller wait forever.
-      if (!isOver)
-        write(
-          [{ type: "error", error: { kind: "upstream", message: `Provider "${provider.id}" ended its answer early` } }],
-          "upstream_broken",
-        );
+    readStream(body, {
+      chunk: (chunk) => write(reader.push(chunk)),
+      end() {
+        write(reader.end(), "upstream_broken");
+        // Without this, a stream reader that returns no end would let the caller wait forever.
+        if (!isOver)
+          write(
+            [{ type: "error", error: { kind: "upstream", message: `Provider "${provider.id}" ended its answer early` } }],
+            "upstream_broken",
+          );
+      },
+      broke(error) {
+        try {
+          write([{ type: "error", error: brokenStream(error, provider) }], codeOfBreak(error));
+        } finally {
+          // A provider that cannot even redact its error leaves the answer without an end.
+          if (!isOver) out.destroy();
+        }
+      },
     });
-    body.on("error", (error: Error) => write([{ type: "error", error: brokenStream(error, provider) }], codeOfBreak(error)));
     write(START);
   });
 }

@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { type Exchange, ports, type RequestTrace, ServiceError } from "@portico/core";
+import { type Exchange, passStream, ports, type RequestTrace, ServiceError } from "@portico/core";
 import { createDecoder } from "./content-encoding.ts";
 import { AnswerFailed } from "./convert/answer-failed.ts";
 import { errorBody, errorStatus, upstreamFailure } from "./convert/errors.ts";
@@ -9,6 +9,7 @@ import { readChatCompletion, readMessage } from "./convert/read-answer.ts";
 import { readChatStream } from "./convert/read-chat-stream.ts";
 import { readMessagesStream } from "./convert/read-messages-stream.ts";
 import type { StreamReader } from "./convert/stream.ts";
+import { parseExactly, writeExactly } from "./convert/exact-json.ts";
 import { writeChatCompletion } from "./convert/write-chat-completion.ts";
 import { writeChatStream } from "./convert/write-chat-stream.ts";
 import { writeMessage } from "./convert/write-message.ts";
@@ -161,7 +162,7 @@ async function readWhole(provider: ports.ModelProvider, answer: ports.ModelAnswe
 
 function parseWhole(provider: ports.ModelProvider, bytes: Buffer): readonly ModelEvent[] {
   try {
-    const body: unknown = JSON.parse(bytes.toString("utf8"));
+    const body: unknown = parseExactly(bytes.toString("utf8"));
     if (isJsonObject(body)) return provider.protocol === "messages" ? readMessage(body) : readChatCompletion(body);
   } catch {
     // The upstream's answer is not JSON. It is not quoted, because it may contain any data.
@@ -176,7 +177,7 @@ function writeWhole(
 ): { readonly status: number; readonly text: string } {
   try {
     const body = protocol === "messages" ? writeMessage(events, names) : writeChatCompletion(events, names);
-    return { status: 200, text: JSON.stringify(body) };
+    return { status: 200, text: writeExactly(body) };
   } catch (error) {
     // A tool's arguments can be nested too deeply for JSON.stringify. Callers could not use such an answer.
     const failure = error instanceof RangeError ? new AnswerFailed(TOO_DEEP) : error;
@@ -187,10 +188,7 @@ function writeWhole(
 
 function decodedBody(answer: ports.ModelAnswer): Readable {
   const decoder = decoderOf(answer);
-  if (!decoder) return answer.body;
-  answer.body.on("error", (error) => decoder.destroy(error));
-  decoder.on("close", () => answer.body.destroy());
-  return answer.body.pipe(decoder);
+  return decoder ? passStream(answer.body, decoder) : answer.body;
 }
 
 function decoderOf(answer: ports.ModelAnswer): ReturnType<typeof createDecoder> {

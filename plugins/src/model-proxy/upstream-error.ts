@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { type Exchange, ports, type ServiceError } from "@portico/core";
+import { type Exchange, passStream, ports, type ServiceError } from "@portico/core";
 import { createDecoder } from "./content-encoding.ts";
 import { errorBody } from "./convert/errors.ts";
 import { isJsonObject } from "./convert/json.ts";
@@ -69,7 +69,7 @@ function sameProtocolBody(
 async function readErrorText(answer: ports.ModelAnswer): Promise<string> {
   try {
     const decoder = createDecoder(answer.headers["content-encoding"]);
-    const body: Readable = decoder ? answer.body.on("error", (error) => decoder.destroy(error)).pipe(decoder) : answer.body;
+    const body: Readable = decoder ? passStream(answer.body, decoder) : answer.body;
     const chunks: Buffer[] = [];
     let size = 0;
     for await (const chunk of body as AsyncIterable<Buffer>) {

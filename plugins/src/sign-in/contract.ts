@@ -1,4 +1,4 @@
-import { defineContract, defineErrors, reply } from "@portico/core/contract";
+import { defineContract, defineErrors, maxCharacters, reply } from "@portico/core/contract";
 import * as v from "valibot";
 import { CODE_LENGTH, EXCHANGE_BYTES } from "./limits.ts";
 
@@ -6,13 +6,14 @@ import { CODE_LENGTH, EXCHANGE_BYTES } from "./limits.ts";
 export const signInErrors = defineErrors({
   unauthorized: { status: 401 },
   sign_in_link_invalid: { status: 401, message: "This sign-in link was used, has expired, or is not of this instance" },
+  session_required: { status: 403, message: "Only the session of a sign-in link is ended here" },
   instance_token_required: { status: 403, message: "Only the instance access token makes sign-in links" },
   origin_not_allowed: { status: 403, message: "Only the service's own pages may sign in with a link" },
   too_many_attempts: { status: 429, message: "Too many wrong codes: try again in a minute" },
   sign_in_unavailable: { status: 503, message: "The instance cannot open sessions now" },
 });
 
-const { unauthorized, sign_in_link_invalid, instance_token_required } = signInErrors;
+const { unauthorized, sign_in_link_invalid, instance_token_required, session_required } = signInErrors;
 const { origin_not_allowed, too_many_attempts, sign_in_unavailable } = signInErrors;
 
 /** Links that sign the instance's owner in to the web console. */
@@ -31,10 +32,18 @@ export const signInContract = defineContract(
       path: "/api/sign-in",
       summary: "Exchange the code of a sign-in link for a session of the instance's owner; the code is used up",
       auth: "open",
-      body: v.strictObject({ code: v.pipe(v.string(), v.nonEmpty(), v.maxLength(CODE_LENGTH)) }),
+      body: v.strictObject({ code: v.pipe(v.string(), v.nonEmpty(), maxCharacters(CODE_LENGTH)) }),
       bodyLimit: EXCHANGE_BYTES,
       success: reply.json(v.object({ token: v.string(), expiresAt: v.string() })),
       errors: { sign_in_link_invalid, origin_not_allowed, too_many_attempts, sign_in_unavailable },
+    },
+    signOut: {
+      method: "DELETE",
+      path: "/api/session",
+      summary: "End the session that is presented, in all processes",
+      auth: "session",
+      success: reply.empty(),
+      errors: { unauthorized, session_required },
     },
   },
 );

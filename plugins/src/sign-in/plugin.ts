@@ -1,4 +1,14 @@
-import { auditActor, createInstanceSessions, definePlugin, instanceScheme, optional, ports, ServiceError } from "@portico/core";
+import {
+  auditActor,
+  auditWriter,
+  createEndedSessions,
+  createInstanceSessions,
+  definePlugin,
+  instanceScheme,
+  optional,
+  ports,
+  ServiceError,
+} from "@portico/core";
 import { signInConfig } from "./config.ts";
 import { signInContract, signInErrors } from "./contract.ts";
 import { isOwnPage } from "./own-page.ts";
@@ -28,8 +38,11 @@ export const signIn = definePlugin({
     audit: optional(ports.audit),
   },
   contract: signInContract,
-  security: { instanceToken: { ...instanceScheme, description: "The instance access token" } },
-  guards: ({ identity }) => ({
+  security: {
+    instanceToken: { ...instanceScheme, description: "The instance access token" },
+    session: { ...instanceScheme, description: "The session of a sign-in link" },
+  },
+  guards: ({ identity, ...given }) => ({
     // Neither a session nor another owner's token: a session would prolong itself, and another owner would become the first one.
     async instanceToken(head, signal) {
       const token = head.header("x-agent-service-token") ?? "";
@@ -37,10 +50,20 @@ export const signIn = definePlugin({
       if (caller && (await identity.isInstanceToken(token, signal))) return caller;
       throw caller ? signInErrors.instance_token_required() : signInErrors.unauthorized();
     },
+    async session(head, signal) {
+      const token = head.header("x-agent-service-token") ?? "";
+      const caller = await identity.resolve(token, signal);
+      if (!caller) throw signInErrors.unauthorized();
+      const session = await createInstanceSessions(given).read(token);
+      if (!session) throw signInErrors.session_required();
+      return { caller, session, token };
+    },
   }),
   setup({ identity, ...given }, { ownOrigins }) {
     const links = createSignInLinks(given);
     const sessions = createInstanceSessions(given);
+    const ended = createEndedSessions(given.records);
+    const audit = auditWriter(given.audit, given.records);
     const wrong = createWrongCodes(given.clock);
     const refused = () => {
       const waitMs = wrong.note();
@@ -63,6 +86,13 @@ export const signIn = definePlugin({
         const signedIn = { action: "session.open", object: tokenId, who: auditActor(caller, head) };
         if (!(await links.use(body.code, signedIn))) throw refused();
         return { token: token.reveal(), expiresAt: new Date(expiresAt).toISOString() };
+      },
+      async signOut({ who: { caller, session, token }, head, signal }) {
+        await ended.sweep(given.clock.now());
+        const fact = { action: "session.end", object: session.tokenId, who: auditActor(caller, head) };
+        await audit.record(fact, [ended.write(session)]);
+        // Connections to this process end at once.
+        await identity.resolve(token, signal);
       },
     };
   },

@@ -1,4 +1,4 @@
-import { auditWriter, ports, type Secret } from "@portico/core";
+import { auditWriter, CREDENTIAL_PREFIXES, ports, type Secret } from "@portico/core";
 import { LINK_MS } from "./limits.ts";
 
 /** A link that was just made. */
@@ -56,7 +56,7 @@ export function createSignInLinks({
   return {
     async issue(by = { role: "instance" }) {
       await sweep();
-      const code = secrets.create("");
+      const code = secrets.create(CREDENTIAL_PREFIXES.signInCode);
       const expiresAt = Math.floor(clock.now() + LINK_MS);
       const write = links.write.put(secrets.digest(code.reveal()), { expiresAt }, "absent");
       await audit.record({ action: "sign-in-link.issue", who: by }, [write]);

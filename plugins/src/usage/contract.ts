@@ -1,16 +1,24 @@
-import { callFilters, defineContract, modelCallers, reply } from "@portico/core/contract";
+import {
+  callFilters,
+  defineContract,
+  isExistingDay,
+  maxCharacters,
+  modelCallers,
+  readParameters,
+  reply,
+} from "@portico/core/contract";
 import * as v from "valibot";
 import { usageErrors } from "./errors.ts";
 
 const FIELDS = ["source", "provider", "model", "userId", "agentId", "workflowId", "tokenId"] as const;
 
 /** ISO 8601 with a zone: others would mean the time of the machine. */
-const time = v.pipe(v.string(), v.isoTimestamp(), v.toDate());
+const time = v.pipe(v.string(), v.isoTimestamp(), v.check(isExistingDay, "a day that exists"), v.toDate());
 const count = v.number();
 
 const fields = v.pipe(
   v.string(),
-  v.maxLength(128),
+  maxCharacters(128),
   v.transform((list) => list.split(",")),
   v.array(v.picklist(FIELDS)),
 );
@@ -50,7 +58,7 @@ export const usageContract = defineContract(
       method: "GET",
       path: "/api/usage",
       summary: "Read how many calls of models were made, and what they used (an extension)",
-      query: v.strictObject({
+      query: readParameters({
         since: v.optional(time),
         until: v.optional(time),
         step: v.optional(v.picklist(["minute", "hour", "day"])),

@@ -1,4 +1,4 @@
-import { type Live, type ports, Secret } from "@portico/core";
+import { type Live, type ports, record, Secret } from "@portico/core";
 import * as v from "valibot";
 import { FILE_BYTES, RUN_FILES_BYTES } from "./files/file-limits.ts";
 
@@ -16,7 +16,7 @@ const binding = v.strictObject({
 
 const runtimeEntries = {
   /** The values that definitions read as `secrets.NAME`. They are masked in everything that is shown. */
-  secrets: v.optional(v.record(v.string(), secret), {}),
+  secrets: v.optional(record(v.string(), secret), {}),
   /**
    * Other values of these secrets, while the app is open: for the nodes that begin later. Names that `secrets` does not have are ignored.
    * Earlier values stay masked. Default: they never change.

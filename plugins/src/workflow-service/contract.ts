@@ -1,4 +1,4 @@
-import { defineContract, modelUsage, reply } from "@portico/core/contract";
+import { defineContract, jsonObject, maxCharacters, modelUsage, readParameters, record, reply } from "@portico/core/contract";
 import * as v from "valibot";
 import { workflowEnvelope } from "./envelope.ts";
 import { workflowErrors } from "./errors.ts";
@@ -23,7 +23,7 @@ const gate = v.object({
   nodeId: text,
   title: text,
   message: text,
-  form: v.optional(v.record(text, json)),
+  form: v.optional(record(text, json)),
   sensitive: v.optional(v.union([v.literal(true), v.array(text)])),
   requestedAt: text,
   expiresAt: v.optional(text),
@@ -68,7 +68,7 @@ export const workflowDefinition = v.object({
   creator: text,
   nodeCount: v.number(),
   dslPath: text,
-  parameters: v.record(text, json),
+  parameters: record(text, json),
   timeoutMs: v.number(),
   /** The fields by which runs can be found. */
   search: v.optional(v.object({ parameters: v.array(text), outputs: v.array(text) })),
@@ -149,7 +149,7 @@ const runDetail = v.object({
   taskBoardBound: v.boolean(),
   completedAt: v.optional(text),
   totalDurationMs: v.optional(v.number()),
-  nodeResults: v.optional(v.record(text, nodeResult)),
+  nodeResults: v.optional(record(text, nodeResult)),
   finalOutputs: v.optional(json),
   error: v.optional(runError),
   usage: v.optional(modelUsage),
@@ -183,11 +183,6 @@ const runEvents = {
   "workflow:complete": v.object({ runId: text, workflowId: text, status, finalOutputs: v.optional(json) }),
   "workflow:error": v.object({ runId: text, error: v.object({ code: text, message: text }), nodeId: v.optional(text) }),
 };
-
-const jsonObject = v.custom<Readonly<Record<string, unknown>>>(
-  (value) => typeof value === "object" && value !== null && !Array.isArray(value),
-  "an object",
-);
 
 const {
   unauthorized,
@@ -260,6 +255,7 @@ export const workflowServiceContract = defineContract(
       method: "GET",
       path: "/api/workflow/:id/definition",
       summary: "Read the parameters of a deployed workflow, and the graph of its nodes",
+      query: readParameters({}),
       params: v.strictObject({ id: text }),
       success: reply.json(v.object({ ...workflowDefinition.entries, editable })),
       errors: { ...reading, workflow_not_found },
@@ -268,6 +264,7 @@ export const workflowServiceContract = defineContract(
       method: "GET",
       path: "/api/workflow/:id/versions",
       summary: "List the versions of a definition that runs used, and what changed, newest first",
+      query: readParameters({}),
       params: v.strictObject({ id: text }),
       success: reply.json(v.object({ versions: v.array(definitionVersion) })),
       errors: { ...reading, workflow_not_found },
@@ -322,7 +319,7 @@ export const workflowServiceContract = defineContract(
       path: "/api/workflow/:id/runs/:runId/files/:file",
       summary: "Read a file of a run, or a range of it (an extension)",
       params: v.strictObject({ id: text, runId: text, file: text }),
-      query: scope,
+      query: readParameters(scope.entries),
       success: reply.exchange(["application/octet-stream"]),
       errors: {
         ...scoped,
@@ -338,7 +335,7 @@ export const workflowServiceContract = defineContract(
       body: v.pipe(
         v.strictObject({
           executionGrantId: v.pipe(text, v.nonEmpty()),
-          idempotencyKey: v.pipe(text, v.nonEmpty(), v.maxLength(IDEMPOTENCY_KEY_LENGTH)),
+          idempotencyKey: v.pipe(text, v.nonEmpty(), maxCharacters(IDEMPOTENCY_KEY_LENGTH)),
           workflowId: v.optional(text),
           definitionPath: v.optional(text),
           parameters: v.optional(jsonObject, {}),
@@ -366,7 +363,7 @@ export const workflowServiceContract = defineContract(
       body: v.strictObject({
         decision: v.picklist(["approve", "reject"]),
         nodeId: v.optional(text),
-        comment: v.optional(v.pipe(text, v.maxLength(COMMENT_LENGTH))),
+        comment: v.optional(v.pipe(text, maxCharacters(COMMENT_LENGTH))),
         values: v.optional(jsonObject),
       }),
       bodyLimit: CALL_BYTES,
@@ -393,7 +390,7 @@ export const workflowServiceContract = defineContract(
       params: byRun,
       body: v.pipe(
         v.strictObject({
-          idempotencyKey: v.pipe(text, v.nonEmpty(), v.maxLength(IDEMPOTENCY_KEY_LENGTH)),
+          idempotencyKey: v.pipe(text, v.nonEmpty(), maxCharacters(IDEMPOTENCY_KEY_LENGTH)),
           from: v.optional(text),
           as: v.optional(v.picklist(["again", "done"]), "again"),
           output: v.optional(json),
@@ -423,7 +420,7 @@ export const workflowServiceContract = defineContract(
       summary: "Start the workflow again with the parameters of a run, with an execution grant, once",
       params: byRun,
       body: v.strictObject({
-        idempotencyKey: v.pipe(text, v.nonEmpty(), v.maxLength(IDEMPOTENCY_KEY_LENGTH)),
+        idempotencyKey: v.pipe(text, v.nonEmpty(), maxCharacters(IDEMPOTENCY_KEY_LENGTH)),
         /** Each member replaces the run's parameter of that name. */
         parameters: v.optional(jsonObject, {}),
         /** Names of the run's parameters that the new run does not get. */
@@ -439,6 +436,7 @@ export const workflowServiceContract = defineContract(
       method: "GET",
       path: "/api/workflow/schedules",
       summary: "List the schedules of the deployed workflows, with their next times (an extension)",
+      query: readParameters({}),
       success: reply.json(v.object({ schedules: v.array(schedule) })),
       errors: reading,
     },

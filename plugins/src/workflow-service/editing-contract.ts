@@ -1,4 +1,4 @@
-import { defineContract, reply } from "@portico/core/contract";
+import { defineContract, jsonObject, readParameters, record, reply } from "@portico/core/contract";
 import * as v from "valibot";
 import { workflowDefinition } from "./contract.ts";
 import { workflowEnvelope } from "./envelope.ts";
@@ -50,7 +50,7 @@ const testedCase = v.object({
       /** The outputs are too long to be sent. */
       outputsOmitted: v.optional(v.literal(true)),
       error: v.optional(v.object({ code: text, message: text, nodeId: v.optional(text) })),
-      nodes: v.record(text, text),
+      nodes: record(text, text),
     }),
   ),
 });
@@ -74,13 +74,15 @@ export const workflowEditingContract = defineContract(
       method: "GET",
       path: "/api/workflow/schema",
       summary: "Read the JSON Schema of definitions, with the kinds of nodes of this service (an extension)",
-      success: reply.json(v.record(text, v.unknown())),
+      query: readParameters({}),
+      success: reply.json(jsonObject),
       errors: reading,
     },
     definitionText: {
       method: "GET",
       path: "/api/workflow/:id/definition/text",
       summary: "Read the text of a definition, also one with problems (an extension)",
+      query: readParameters({}),
       params: byId,
       success: reply.bytes(),
       errors: { ...reading, workflow_not_found },

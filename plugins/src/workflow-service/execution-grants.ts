@@ -1,4 +1,4 @@
-import { auditActor, callerOf, definePlugin, optional, ownerScheme, ports } from "@portico/core";
+import { auditActor, callerOf, definePlugin, latestEnd, optional, ownerScheme, ports } from "@portico/core";
 import * as v from "valibot";
 import { executionGrantContract, executionGrantErrors } from "./execution-grants-contract.ts";
 import { isDefinitionId } from "./definition/document-schema.ts";
@@ -9,7 +9,13 @@ import { workflowRuntime } from "./workflow-runtime.ts";
 export const executionGrants = definePlugin({
   name: "execution-grants",
   summary: "Execution grants, with which one run of a workflow is started.",
-  config: v.strictObject({}),
+  config: v.strictObject({
+    /**
+     * How long a grant that the session of a sign-in link issues may be valid, in milliseconds. Default: as long as one that the owner's token
+     * issues.
+     */
+    sessionIssuesMs: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1000))),
+  }),
   needs: {
     runtime: workflowRuntime,
     signing: ports.signing,
@@ -28,7 +34,7 @@ export const executionGrants = definePlugin({
       return caller;
     },
   }),
-  setup({ runtime, audit, ...given }) {
+  setup({ runtime, audit, ...given }, { sessionIssuesMs: mostMs }) {
     const grants = createGrants(given);
     return {
       async issue({ body, who, head, fail }) {
@@ -38,7 +44,8 @@ export const executionGrants = definePlugin({
         const binding = runtime.bindings.find(({ id }) => id === bindingId);
         if (bindingId !== undefined && binding?.workflowId !== workflowId) throw fail.binding_not_found();
         try {
-          const { executionGrantId, grant } = await grants.issue({ workflowId, userId, bindingId, edits, ttlMs });
+          const until = latestEnd(who, { now: given.clock.now(), mostMs });
+          const { executionGrantId, grant } = await grants.issue({ workflowId, userId, bindingId, edits, ttlMs, until });
           // A grant is not stored. It exists when it is returned, after this.
           const action = edits ? "editing-grant.issue" : "execution-grant.issue";
           await audit?.record({ action, object: grant.grantId, who: auditActor(who, head) });

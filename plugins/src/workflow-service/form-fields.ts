@@ -1,5 +1,6 @@
+import { parseJson } from "@portico/core/client";
 import type { JsonSchema } from "./definition/definition.ts";
-import { isRecord } from "./definition/is-record.ts";
+import { isRecord } from "@portico/core/contract";
 import { setOwn } from "./definition/set-own.ts";
 import type { SchemaFault } from "./schema-check.ts";
 
@@ -128,10 +129,11 @@ function fromDraft(draft: string, { kind }: FormField["control"]): { readonly va
   if (kind === "text") return { value: draft.replaceAll("\r\n", "\n") };
   if (kind === "number") {
     const value = Number(draft);
-    return Number.isFinite(value) ? { value } : { fault: "This must be a number" };
+    if (!Number.isFinite(value)) return { fault: "This must be a number" };
+    return typeof parseJson(JSON.stringify(value)) === "string" ? { fault: "This number is too large" } : { value };
   }
   try {
-    return { value: JSON.parse(draft) as unknown };
+    return { value: parseJson(draft) };
   } catch {
     return { fault: "Invalid JSON" };
   }

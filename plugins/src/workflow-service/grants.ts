@@ -1,4 +1,4 @@
-import type { ports } from "@portico/core";
+import { CREDENTIAL_PREFIXES, type ports } from "@portico/core";
 import * as v from "valibot";
 import { GRANT_MS } from "./limits.ts";
 
@@ -20,12 +20,14 @@ export interface ExecutionGrant {
 export interface GrantOrder extends Pick<ExecutionGrant, "workflowId" | "userId" | "bindingId" | "edits"> {
   /** Milliseconds; default ten minutes. Throws RangeError for a lifetime that is not allowed. */
   readonly ttlMs?: number | undefined;
+  /** The grant ends at this time at the latest, in milliseconds since 1970. */
+  readonly until?: number | undefined;
 }
 
 const PURPOSE = "execution-grant";
-const PREFIX = "grant_";
+const PREFIX = CREDENTIAL_PREFIXES.executionGrant;
 // A purpose of its own: services of earlier versions would take the grant for one that starts runs.
-const EDITING = { purpose: "editing-grant", prefix: "edit_" };
+const EDITING = { purpose: "editing-grant", prefix: CREDENTIAL_PREFIXES.editingGrant };
 
 const payload = v.strictObject({
   i: v.string(),
@@ -53,13 +55,14 @@ export function createGrants({
 }) {
   return {
     /** Returns the grant as text. Every holder of the text has its rights. */
-    async issue({ workflowId, userId, bindingId, edits, ttlMs = GRANT_MS.usual }: GrantOrder): Promise<{
+    async issue({ workflowId, userId, bindingId, edits, ttlMs = GRANT_MS.usual, until = Infinity }: GrantOrder): Promise<{
       readonly executionGrantId: string;
       readonly grant: ExecutionGrant;
     }> {
       if (!(ttlMs >= GRANT_MS.least && ttlMs <= GRANT_MS.most))
         throw new RangeError("The lifetime of a grant must be one second to 366 days");
-      const grant = { grantId: ids.id(""), workflowId, userId, bindingId, edits, expiresAt: Math.floor(clock.now() + ttlMs) };
+      const expiresAt = Math.min(Math.floor(clock.now() + ttlMs), until);
+      const grant = { grantId: ids.id(""), workflowId, userId, bindingId, edits, expiresAt };
       const text = JSON.stringify({ i: grant.grantId, w: workflowId, u: userId, b: bindingId, e: grant.expiresAt });
       const encoded = Buffer.from(text).toString("base64url");
       const signature = await signing.sign(edits ? EDITING.purpose : PURPOSE, encoded);

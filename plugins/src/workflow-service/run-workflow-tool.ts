@@ -1,4 +1,4 @@
-import { defineAdapter, later, ports, ServiceError } from "@portico/core";
+import { defineAdapter, jsonObject, later, ports, ServiceError } from "@portico/core";
 import * as v from "valibot";
 import { depthBelow, TOO_DEEP } from "./runs/run-depth.ts";
 import { toServiceError } from "./service/start-runs.ts";
@@ -29,7 +29,7 @@ export const runWorkflowDefinition: ports.ToolDefinition = {
 
 const toolArguments = v.strictObject({
   workflowId: v.string(),
-  parameters: v.optional(v.record(v.string(), v.unknown()), {}),
+  parameters: v.optional(jsonObject, {}),
 });
 
 /** The tool with which an agent starts a workflow (open points 3), on behalf of the user of the turn. */

@@ -1,3 +1,4 @@
+import { isExistingDay, maxCharacters, readParameters, record } from "@portico/core/contract";
 import * as v from "valibot";
 import { FIELD_CHARACTERS, SEARCH_CHARACTERS, SEARCH_RUNS, SEARCHED_FIELDS } from "./limits.ts";
 import { runSummary, status } from "./run-schemas.ts";
@@ -9,10 +10,10 @@ const TIME_WORDS = "a date, or a time with its zone, in ISO 8601";
 const time = v.pipe(
   text,
   v.regex(TIME, TIME_WORDS),
-  v.check((written) => !Number.isNaN(Date.parse(written)), TIME_WORDS),
+  v.check((written) => isExistingDay(written) && !Number.isNaN(Date.parse(written)), TIME_WORDS),
 );
 /** `NAME=VALUE`: the path of a declared field, and the whole value as a text. */
-const field = v.pipe(text, v.regex(/^[A-Za-z_][^=]{0,400}=/, "NAME=VALUE"), v.maxLength(FIELD_CHARACTERS + 401));
+const field = v.pipe(text, v.regex(/^[A-Za-z_][^=]{0,400}=/, "NAME=VALUE"), maxCharacters(FIELD_CHARACTERS + 401));
 const fields = v.optional(
   v.pipe(
     v.union([
@@ -28,15 +29,15 @@ const fields = v.optional(
 );
 
 /** What a search for runs asks. All of it must match. */
-export const searchQuery = v.strictObject({
+export const searchQuery = readParameters({
   workflowId: v.optional(v.pipe(text, v.regex(/^[A-Za-z0-9_-]{1,64}$/, "the id of a workflow"))),
   status: v.optional(status),
   /** The user for whom the run works. */
-  userId: v.optional(v.pipe(text, v.minLength(1), v.maxLength(256))),
+  userId: v.optional(v.pipe(text, v.minLength(1), maxCharacters(256))),
   startedFrom: v.optional(time),
   startedBefore: v.optional(time),
   /** Words of the error. */
-  q: v.optional(v.pipe(text, v.maxLength(SEARCH_CHARACTERS))),
+  q: v.optional(v.pipe(text, maxCharacters(SEARCH_CHARACTERS))),
   /** `NAME=VALUE`, repeatable. */
   parameter: fields,
   output: fields,
@@ -46,11 +47,11 @@ export const searchQuery = v.strictObject({
     v.pipe(text, v.regex(/^[1-9]\d{0,3}$/, "1 to 200"), v.transform(Number), v.maxValue(SEARCH_RUNS.most, "1 to 200")),
     String(SEARCH_RUNS.usual),
   ),
-  cursor: v.optional(v.pipe(text, v.maxLength(1024))),
-  before: v.optional(v.pipe(text, v.maxLength(1024))),
+  cursor: v.optional(v.pipe(text, maxCharacters(1024))),
+  before: v.optional(v.pipe(text, maxCharacters(1024))),
 });
 
-const values = v.optional(v.record(text, text));
+const values = v.optional(record(text, text));
 
 /** A page of the runs that match. */
 export const foundRuns = v.object({
@@ -68,6 +69,4 @@ export const foundRuns = v.object({
   next: v.optional(text),
   /** The `before` of the page with newer runs. Absent on a page that begins with the newest. */
   previous: v.optional(text),
-  /** Runs of an earlier version are still being indexed: some may be missing. */
-  indexing: v.optional(v.literal(true)),
 });

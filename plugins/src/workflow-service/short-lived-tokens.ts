@@ -1,4 +1,4 @@
-import { createSignedTokens, type ports, type SignedTokens } from "@portico/core";
+import { createSignedTokens, CREDENTIAL_PREFIXES, type ports, type SignedTokens } from "@portico/core";
 import { SHORT_LIVED_MS } from "./limits.ts";
 
 /**
@@ -10,5 +10,8 @@ export function createShortLivedTokens(given: {
   readonly clock: ports.Clock;
   readonly ids: ports.Ids;
 }): SignedTokens {
-  return createSignedTokens({ purpose: "workflow-service-token", prefix: "workflow_until_", lifetimeMs: SHORT_LIVED_MS }, given);
+  return createSignedTokens(
+    { purpose: "workflow-service-token", prefix: CREDENTIAL_PREFIXES.shortLivedWorkflowToken, lifetimeMs: SHORT_LIVED_MS },
+    given,
+  );
 }

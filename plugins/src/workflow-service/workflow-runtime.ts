@@ -1,13 +1,5 @@
-import {
-  defineAdapter,
-  definePort,
-  INDEXING_CHORE,
-  optional,
-  PENDING_SWEEP_MS,
-  type Port,
-  ports,
-  type Secret,
-} from "@portico/core";
+import { defineAdapter, definePort, optional, PENDING_SWEEP_MS, type Port, ports, type Secret } from "@portico/core";
+import { SchemaChecks } from "@portico/core/kit";
 import * as v from "valibot";
 import { type ApprovalLinks, createApprovalLinks } from "./approvals/approval-links.ts";
 import { type Binding, workflowRuntimeConfig, type WorkflowRuntimeOptions } from "./config.ts";
@@ -62,6 +54,8 @@ export interface WorkflowRuntime {
   readonly bindings: readonly Binding[];
   readonly startRun: StartRun;
   readonly keeper: SecretKeeper;
+  /** Checks values from outside by the schemas of definitions. */
+  readonly checks: SchemaChecks;
   /** Durable. False if the run has ended or does not exist. Throws errors of stores. */
   cancelRun(runId: string, reason: string): Promise<boolean>;
   /** Removes data that is no longer needed, as the hourly chore does. Logs failures, and retries them the next time. */
@@ -131,7 +125,6 @@ export const workflowServiceRuntime = defineAdapter({
       scope,
     );
     const runs = createRunRecords(records);
-    await runs.indexing.prepare(clock.now());
     const shared = sharedBy(given);
     const hints = shared && new RunHints(shared.bus, clock);
     const isLive = createIsLive({ engine, instance, presence: shared?.presence }, scope);
@@ -158,6 +151,8 @@ export const workflowServiceRuntime = defineAdapter({
         return (await load({ ...stored, isStored: true })).definition;
       },
     });
+    const checks = new SchemaChecks(clock);
+    scope.onClose(() => checks.close());
     const startRun = createStartRun({
       engine,
       runs,
@@ -166,6 +161,7 @@ export const workflowServiceRuntime = defineAdapter({
       ids,
       instance,
       keeper,
+      checks,
       telemetry,
       pathOf: (id) => catalogue.pathOf(id),
     });
@@ -177,6 +173,7 @@ export const workflowServiceRuntime = defineAdapter({
       evaluateBeside: evaluateInThread(clock, scope),
       owner: async (signal) => identity?.instanceOwner(signal),
       startChild: createStartChild({ catalogue, startRun, runs, definitions }),
+      parametersOf: (workflowId) => catalogue.find(workflowId)?.parameters,
       cancelRun: async (runId, reason) => void (await cancelRun(runId, reason)),
       filesOf: ({ runId, grantUserId }, held, secrecy) =>
         files &&
@@ -195,7 +192,6 @@ export const workflowServiceRuntime = defineAdapter({
     );
     engine.chore("sweep-workflow-runs", { everyMs: SWEEP_MS, firstMs: FIRST_SWEEP_MS }, sweep);
     if (files) engine.chore("sweep-workflow-files", { everyMs: PENDING_SWEEP_MS }, files.sweep);
-    engine.chore("index-workflow-runs", INDEXING_CHORE, (signal) => runs.indexing.run(() => clock.now(), signal));
     engine.chore("count-workflow-versions", VERSIONS_COUNTED, async (signal) => {
       for (const workflowId of await definitions.workflowIds()) await runs.use.count(workflowId, clock.now(), signal);
     });
@@ -217,6 +213,7 @@ export const workflowServiceRuntime = defineAdapter({
       bindings: settings.bindings,
       startRun,
       keeper,
+      checks,
       cancelRun,
       sweep,
     };

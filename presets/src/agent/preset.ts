@@ -6,6 +6,7 @@ import { agentService } from "../platform/agent-service.ts";
 import type { PlatformOptions } from "../platform/platform-options.ts";
 import { serviceAdapters } from "../platform/service-adapters.ts";
 import { probesService } from "../platform/service-pages.ts";
+import { noteStores } from "../platform/stores-file.ts";
 
 export type { PlatformOptions } from "../platform/platform-options.ts";
 export { chooseProviders } from "../platform/provider-choice.ts";
@@ -19,6 +20,7 @@ export const agent = definePreset((options: PlatformOptions) => {
   const agents = agentService(options, observed, { hasConsole: options.settings.agent.console ?? false });
   return {
     name: "agent",
+    onOpen: noteStores(options.settings.dataDir),
     adapters: [...serviceAdapters(options, observed), ...agents.adapters],
     plugins: [...agents.plugins, ...probesService(options, prometheus)],
     surfaces: agents.surfaces,

@@ -26,6 +26,11 @@ export async function findCommand(root: CommandDef, line: readonly string[]): Pr
     // The default command of a group may be left out, also before its options.
     const [name, ...rest] = usual !== undefined && (!args[0] || isOption(args[0])) ? [usual, ...args] : args;
     if (name === undefined || isHelp(name)) return found(command, names, [], true);
+    // `portico help token issue` is `portico token issue --help`.
+    if (name === "help" && !Object.hasOwn(children, name)) {
+      args = [...rest.filter((word) => !isHelp(word)), "--help"];
+      continue;
+    }
     if (name.startsWith("-")) throw usage(`Unknown option ${name.split("=")[0]}`, names);
     const child = Object.hasOwn(children, name) ? await resolved(children[name]) : undefined;
     if (!child) throw await unknownCommand(name, Object.keys(children), names);

@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
 import { extname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
 import { jsonFault } from "./json-fault.ts";
+import { readTextFile } from "./named-file.ts";
 
 /** File names that are looked up in the working directory (open points 1). */
 export const CONFIG_FILES = ["ts", "mjs", "json", "yaml", "yml"].map((extension) => `portico.config.${extension}`);
@@ -50,11 +50,7 @@ async function readContent(path: string): Promise<unknown> {
 }
 
 async function readText(path: string): Promise<string> {
-  try {
-    return (await readFile(path, "utf8")).replace(/^\uFEFF/, "");
-  } catch (cause) {
-    throw unusable(`${path} cannot be read (${codeOf(cause)})`, cause);
-  }
+  return (await readTextFile(path, EXIT.config)).replace(/^\uFEFF/, "");
 }
 
 /** Only the position is kept of a parser's message: parsers quote the text around an error, and this text may be a secret. */
@@ -110,10 +106,6 @@ function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return "it threw a value that is not an Error";
   const [first = ""] = error.message.split("\n");
   return first.includes("JSON") ? error.name : `${error.name}: ${first.trim()}`;
-}
-
-function codeOf(error: unknown): string {
-  return (error as NodeJS.ErrnoException | undefined)?.code ?? "unknown reason";
 }
 
 function unusable(message: string, cause?: unknown): CommandFailed {

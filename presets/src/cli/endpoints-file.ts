@@ -1,8 +1,9 @@
+import { record } from "@portico/core";
 import { readFileSync, renameSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import * as v from "valibot";
 import type { DataDirectory } from "./data-directory.ts";
 
-const endpointsSchema = v.object({ pid: v.number(), listeners: v.record(v.string(), v.object({ url: v.string() })) });
+const endpointsSchema = v.object({ pid: v.number(), listeners: record(v.string(), v.object({ url: v.string() })) });
 
 /** The addresses of a running service (open points 1). */
 export type Endpoints = v.InferOutput<typeof endpointsSchema>;

@@ -2,6 +2,7 @@ import { nearestWord } from "@portico/core";
 import type { ListenAddress } from "../settings/listen.ts";
 import type { PlatformSettings } from "../settings/platform.ts";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
+import { programOf } from "./program.ts";
 import type { StartablePreset } from "./startable-preset.ts";
 
 /** The preset that the command line starts by default. */
@@ -52,6 +53,11 @@ export function portKeyOf(preset: string): string {
     `--port is for presets with one area (${single.join(", ")}): the preset ${preset} has a listener for each area, such as proxy.listen.port`,
     EXIT.usage,
   );
+}
+
+/** Where the surfaces listen: those of the program that was called, or of a platform. */
+export function addressesOf(settings: PlatformSettings): Readonly<Record<string, ListenAddress>> {
+  return programOf(settings)?.preset.addresses(settings) ?? platformAddresses(settings);
 }
 
 /** Where the surfaces of a platform listen. */

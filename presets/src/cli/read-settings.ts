@@ -3,6 +3,7 @@ import type { GenericSchema } from "valibot";
 import { type PlatformSettings, platformSchema } from "../settings/platform.ts";
 import { readConfigFile } from "./config-file.ts";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
+import { programOf, withProgram } from "./program.ts";
 import type { SettingsFlags } from "./settings-flags.ts";
 
 export interface ReadSettings<T extends PlatformSettings = PlatformSettings> {
@@ -15,7 +16,10 @@ export interface ReadSettings<T extends PlatformSettings = PlatformSettings> {
   readonly file: string | undefined;
 }
 
-/** The effective settings from the command line, the environment and the working directory. Throws CommandFailed (78): one line per problem. */
+/**
+ * The effective settings from the command line, the environment and the working directory. Throws CommandFailed (78): one line per problem. With the
+ * keys of the program that was called.
+ */
 export async function readSettings(flags: SettingsFlags): Promise<ReadSettings>;
 /** The same for a preset that adds its own keys to the platform's keys. */
 export async function readSettings<T extends PlatformSettings>(
@@ -24,7 +28,7 @@ export async function readSettings<T extends PlatformSettings>(
 ): Promise<ReadSettings<T>>;
 export async function readSettings(
   flags: SettingsFlags,
-  schema: GenericSchema<any, PlatformSettings> = platformSchema,
+  schema: GenericSchema<any, PlatformSettings> = programOf(flags)?.schema ?? platformSchema,
 ): Promise<ReadSettings> {
   const file = await readConfigFile(flags.config, process.cwd());
   try {
@@ -39,7 +43,7 @@ export async function readSettings(
         ...portFlag(flags),
       ],
     });
-    return { settings: value, listing: settings, secretFiles, file: file?.path };
+    return { settings: withProgram(value, programOf(flags)), listing: settings, secretFiles, file: file?.path };
   } catch (error) {
     if (error instanceof ConfigUnusable) throw new CommandFailed(error.message, EXIT.config);
     throw error;

@@ -1,8 +1,10 @@
 import { areaOf, flattenPreset, type ports } from "@portico/core";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
 import { DEFAULT_PRESET, loadPreset } from "./preset-table.ts";
+import { programOf } from "./program.ts";
 import { readSettings } from "./read-settings.ts";
 import type { SettingsFlags } from "./settings-flags.ts";
+import type { StartablePreset } from "./startable-preset.ts";
 
 export interface DescribedSurface {
   readonly surface: string;
@@ -18,7 +20,8 @@ export async function readSurface(
   flags: SettingsFlags,
   wanted: { readonly preset?: string | undefined; readonly surface?: string | undefined },
 ): Promise<DescribedSurface> {
-  const preset = await loadPreset(wanted.preset ?? DEFAULT_PRESET);
+  const own = wanted.preset === undefined ? programOf(flags)?.preset : undefined;
+  const preset: StartablePreset = own ?? (await loadPreset(wanted.preset ?? DEFAULT_PRESET));
   const { settings } = await readSettings(flags);
   const { plugins } = flattenPreset(preset.build({ settings, providers: [] }));
   const areas = plugins.map(areaOf);

@@ -1,9 +1,10 @@
+import { record } from "@portico/core";
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import * as v from "valibot";
 import type { ListenAddress } from "../settings/listen.ts";
 import type { DataDirectory } from "./data-directory.ts";
 
-const portsSchema = v.record(v.string(), v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(65535)));
+const portsSchema = record(v.string(), v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(65535)));
 
 /** Surface name to port. */
 export type Ports = v.InferOutput<typeof portsSchema>;

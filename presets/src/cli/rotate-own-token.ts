@@ -5,6 +5,7 @@ import { replaceOwnToken, type TokenOf } from "../platform/own-token.ts";
 import { dataDirectory } from "./data-directory.ts";
 import { commandActor } from "./command-actor.ts";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
+import { storesElsewhere } from "./instance-stores.ts";
 import { readSettings } from "./read-settings.ts";
 import type { SettingsFlags } from "./settings-flags.ts";
 import { withStores } from "./store-app.ts";
@@ -24,7 +25,7 @@ export async function rotateOwnToken(flags: SettingsFlags, service: string): Pro
       EXIT.usage,
     );
   const directory = dataDirectory(settings.dataDir);
-  if (!existsSync(directory.credentials))
+  if (storesElsewhere(settings, [ports.secrets]).length === 0 && !existsSync(directory.credentials))
     throw new CommandFailed("The instance has created no token yet: its first start does", EXIT.failed);
   return withStores(settings, { needed: [ports.records, ports.secrets] }, async (app) => {
     const fact = { action: "instance-token.rotate", object: service, who: commandActor() };

@@ -3,9 +3,13 @@ import { type CommandDef, renderUsage, runCommand } from "citty";
 import { findShortage, SHORTAGE_WORDS } from "@portico/core";
 import { findCommand, nameOf } from "./command-line.ts";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
+import { type Program, withProgram } from "./program.ts";
 
-/** Run one command line of a program. Never throws: every error becomes a line on standard error and an exit code. */
-export async function runCommandLine(root: CommandDef<any>, args: readonly string[]): Promise<void> {
+/**
+ * Run one command line of a program. Never throws: every error becomes a line on standard error and an exit code. `program`: the commands are run
+ * with its preset.
+ */
+export async function runCommandLine(root: CommandDef<any>, args: readonly string[], program?: Program): Promise<void> {
   // The reader of the output may close the pipe early (`| head`). That is not an error.
   for (const stream of [process.stdout, process.stderr]) {
     stream.on("error", (error: NodeJS.ErrnoException) => {
@@ -13,7 +17,7 @@ export async function runCommandLine(root: CommandDef<any>, args: readonly strin
     });
   }
   try {
-    await run(root, args);
+    await run(root, args, program);
   } catch (error) {
     process.exitCode = report(error, root);
     // A failed start may leave timers and sockets open. Nothing waits for them.
@@ -21,7 +25,7 @@ export async function runCommandLine(root: CommandDef<any>, args: readonly strin
   }
 }
 
-async function run(root: CommandDef<any>, args: readonly string[]): Promise<void> {
+async function run(root: CommandDef<any>, args: readonly string[], program: Program | undefined): Promise<void> {
   const found = await findCommand(root, args);
   if (found.wantsHelp) {
     const usage = await renderUsage(
@@ -31,7 +35,12 @@ async function run(root: CommandDef<any>, args: readonly string[]): Promise<void
     console.log(process.stdout.isTTY ? usage : stripVTControlCharacters(usage));
     return;
   }
-  await runCommand(found.command, { rawArgs: [...found.args] });
+  const { command } = found;
+  const marked: CommandDef = {
+    ...command,
+    run: (context) => command.run?.({ ...context, args: withProgram(context.args, program) }),
+  };
+  await runCommand(marked, { rawArgs: [...found.args] });
 }
 
 function report(error: unknown, root: CommandDef<any>): number {

@@ -1,3 +1,4 @@
+import { withoutEnd } from "@portico/core";
 import { namesCluster } from "../settings/names-cluster.ts";
 import type { PlatformSettings } from "../settings/platform.ts";
 import { dataDirectory } from "./data-directory.ts";
@@ -13,7 +14,7 @@ export function runningAt(settings: PlatformSettings, surface: "agent" | "workfl
   const { dataDir } = settings;
   if (namesCluster(settings)) {
     const { publicUrl } = settings[surface];
-    if (publicUrl !== undefined) return publicUrl.replace(/\/+$/, "");
+    if (publicUrl !== undefined) return withoutEnd(publicUrl, "/");
     throw new CommandFailed(`The configuration has no ${surface}.publicUrl: give the address with --url`, EXIT.unavailable);
   }
   const directory = dataDirectory(dataDir);
@@ -28,6 +29,6 @@ export function runningAt(settings: PlatformSettings, surface: "agent" | "workfl
 /** The address of option `--url`, without a slash at its end. Throws CommandFailed (64) for any other text. */
 export function checkedUrl(text: string): string {
   const url = URL.parse(text);
-  if (url && /^https?:$/.test(url.protocol) && !url.username && !url.password) return text.replace(/\/+$/, "");
+  if (url && /^https?:$/.test(url.protocol) && !url.username && !url.password) return withoutEnd(text, "/");
   throw new CommandFailed("Option --url must be an http or https address", EXIT.usage);
 }

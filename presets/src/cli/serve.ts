@@ -12,10 +12,12 @@ import {
   isStoreAway,
   type Live,
   ports,
+  type Preset,
   type Secret,
 } from "@portico/core";
 import { type DataDirectory, dataDirectory } from "./data-directory.ts";
 import type { TokenOf } from "../platform/own-token.ts";
+import { noteStores } from "../platform/stores-file.ts";
 import { chooseProviders, isInstance, type ServedProvider } from "../platform/provider-choice.ts";
 import type { RotatingSettings } from "../settings/rotating-settings.ts";
 import { WEB_CONSOLE } from "@portico/plugins/console";
@@ -132,17 +134,22 @@ async function start<T extends PlatformSettings>(
   const madeTokens: MadeToken[] = [];
   const isReady = () => (signal.aborted ? "The service is stopping" : (describeFullDisk(directory) ?? true));
   let urls: Listeners["urls"] = {};
+  // Also for a preset that extends none of the platform's.
+  const noted = (built: Preset): Preset =>
+    preset.hasNoData ? built : { name: built.name, extends: built, onOpen: noteStores(directory.path) };
   const app = await openApp(() =>
     createApp(
-      preset.build({
-        settings,
-        listing,
-        providers,
-        isReady,
-        rotating,
-        listeners: () => urls,
-        onTokenMade: (token, of) => void madeTokens.push({ of, token }),
-      }),
+      noted(
+        preset.build({
+          settings,
+          listing,
+          providers,
+          isReady,
+          rotating,
+          listeners: () => urls,
+          onTokenMade: (token, of) => void madeTokens.push({ of, token }),
+        }),
+      ),
     ),
   );
   undo.push(() => closeApp(app));

@@ -1,6 +1,6 @@
 import { ports } from "@portico/core";
 import { safeTokenContract } from "@portico/plugins/model-proxy/management-contract";
-import { createSafeTokens, type SafeToken, type SafeTokens } from "@portico/plugins/model-proxy/safe-tokens";
+import { createSafeTokens, type SafeToken } from "@portico/plugins/model-proxy/safe-tokens";
 import * as v from "valibot";
 import { namesCluster } from "../settings/names-cluster.ts";
 import { chooseProviders } from "../platform/provider-choice.ts";
@@ -11,6 +11,7 @@ import { commandActor } from "./command-actor.ts";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
 import { readSettings } from "./read-settings.ts";
 import type { SettingsFlags } from "./settings-flags.ts";
+import { runningTokens, type TokenActions } from "./running-tokens.ts";
 import { hasStore, withStores } from "./store-app.ts";
 
 /** Issue a safe token. Returns its value. Throws CommandFailed (64) for a provider that is not served, or a label that is too long. */
@@ -53,7 +54,10 @@ export async function revokeTokens(
   return 1;
 }
 
-async function withTokens<T>(settings: PlatformSettings, use: (tokens: SafeTokens) => Promise<T>): Promise<T> {
+/** Through the running service, if the instance keeps safe tokens in stores that a command cannot share with it. */
+async function withTokens<T>(settings: PlatformSettings, use: (tokens: TokenActions) => Promise<T>): Promise<T> {
+  const running = await runningTokens(settings);
+  if (running) return use(running);
   return withStores(settings, { needed: [ports.records, ports.secrets] }, (app) =>
     use(
       createSafeTokens({

@@ -3,7 +3,6 @@ import { definitionJsonSchema } from "@portico/plugins/workflow-service/definiti
 import { functionReference, nodeReference } from "@portico/plugins/workflow-service/definitions";
 import * as v from "valibot";
 import { platformSchema } from "../settings/platform.ts";
-import { DEFAULT_PRESET } from "./preset-table.ts";
 import { publishedSchemaText } from "./published-schema.ts";
 import { readNodeRules } from "./workflows/node-rules.ts";
 
@@ -38,6 +37,6 @@ export async function publishedSchema(): Promise<string> {
 async function described(): Promise<ReadonlyMap<string, ports.NodeRules>> {
   // The documentation must not depend on this machine.
   const settings = v.parse(platformSchema, { autoProviders: false });
-  const { types } = await readNodeRules({ settings, preset: DEFAULT_PRESET });
+  const { types } = await readNodeRules({ settings });
   return types;
 }

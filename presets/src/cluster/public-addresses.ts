@@ -1,3 +1,4 @@
+import { withoutEnd } from "@portico/core";
 import { CLUSTER_SURFACES } from "../settings/cluster.ts";
 import type { PlatformSettings } from "../settings/platform.ts";
 import type { Listeners } from "../platform/platform-options.ts";
@@ -22,6 +23,8 @@ export function publicAddresses(settings: PlatformSettings, own: Listeners): Lis
 }
 
 function publicUrlOf(surface: (typeof CLUSTER_SURFACES)[number], settings: PlatformSettings): string | undefined {
-  const url = settings[surface].publicUrl?.replace(/\/+$/, "");
-  return surface === "proxy" && url !== undefined && !url.endsWith(PROXY_PATH) ? `${url}${PROXY_PATH}` : url;
+  const { publicUrl } = settings[surface];
+  if (publicUrl === undefined) return undefined;
+  const url = withoutEnd(publicUrl, "/");
+  return surface === "proxy" && !url.endsWith(PROXY_PATH) ? `${url}${PROXY_PATH}` : url;
 }

@@ -5,6 +5,7 @@ import { definitionsAt } from "../settings/documents-place.ts";
 import { instance } from "../platform/instance.ts";
 import { platform } from "../platform/platform.ts";
 import type { PlatformOptions } from "../platform/platform-options.ts";
+import { noteStores } from "../platform/stores-file.ts";
 
 export type { PlatformOptions } from "../platform/platform-options.ts";
 export { chooseProviders } from "../platform/provider-choice.ts";
@@ -16,6 +17,7 @@ export const local = definePreset((options: PlatformOptions) => {
   const { agent, workflow } = options.settings;
   return {
     name: "local",
+    onOpen: noteStores(options.settings.dataDir),
     ...platform(options, {
       store: instance(options),
       agents: agentsOf(agent),

@@ -67,9 +67,10 @@ export function agentService(
         keepAttachmentsMs: keepingMs(keepAttachments),
         keepMediaMs: keepingMs(keepMedia),
       }),
-      agentWebhook({ mode: settings.instance.mode, management }),
+      agentWebhook({ mode: settings.instance.mode, management, sessionIssuesMs: settings.agent.sessionIssuesMs }),
       safeTokenManagement({
         allowRawCredentials: settings.allowRawCredentials,
+        sessionIssuesMs: settings.agent.sessionIssuesMs,
         credentials: () => credentialsOf(providers),
         sources: () => providerSources(providers, options.listing),
         ...(settings.prices && { prices: providerPrices(settings.prices) }),
@@ -80,7 +81,7 @@ export function agentService(
       measurements({ counted: prometheus }),
       logPage({ lines: recentLines, areas, process: { host: hostname(), pid: process.pid } }),
       agentSchedules({}),
-      agentDocuments({}),
+      agentDocuments({ editable: settings.agent.editable }),
       limitsPage({ limits: () => limitsOf(settings, options.listing) }),
       ...(hasConsole
         ? [webConsole({ urls }), signIn({ ownOrigins: [...pagesOf({ publicUrl: settings.agent.publicUrl })] })]

@@ -1,4 +1,4 @@
-import type { ports, Secret } from "@portico/core";
+import { CREDENTIAL_PREFIXES, type ports, type Secret } from "@portico/core";
 import type { PlatformSettings } from "../settings/platform.ts";
 
 /** Services whose token the instance creates if no setting gives one (open points 1). */
@@ -6,8 +6,8 @@ export type TokenOf = "agent" | "workflow";
 
 /** Their names in `credentials.json`, and the prefixes of their values. */
 const OWN_TOKENS = {
-  agent: { name: "agentServiceToken", prefix: "agent_" },
-  workflow: { name: "workflowServiceToken", prefix: "workflow_" },
+  agent: { name: "agentServiceToken", prefix: CREDENTIAL_PREFIXES.agentToken },
+  workflow: { name: "workflowServiceToken", prefix: CREDENTIAL_PREFIXES.workflowToken },
 } as const satisfies Record<TokenOf, object>;
 
 /** The instance's own token, created at the first start. The call that creates it calls `onMade`, because the token can be shown only then. */

@@ -47,7 +47,7 @@ export function platform(options: PlatformOptions, stores: PlatformStores): Omit
     proxyService(options),
     ...workflows.plugins,
     ...agents.plugins,
-    executionGrants({}),
+    executionGrants({ sessionIssuesMs: settings.agent.sessionIssuesMs }),
     serviceTokens({}),
     ...probesService(options, prometheus),
   ];

@@ -7,6 +7,7 @@ import type { PlatformOptions } from "../platform/platform-options.ts";
 import { proxyService } from "../platform/proxy-service.ts";
 import { telemetry } from "../platform/service-adapters.ts";
 import { probesService } from "../platform/service-pages.ts";
+import { noteStores } from "../platform/stores-file.ts";
 
 export type { PlatformOptions } from "../platform/platform-options.ts";
 export { chooseProviders } from "../platform/provider-choice.ts";
@@ -21,6 +22,7 @@ export const proxy = definePreset((options: PlatformOptions) => {
   const identity = instanceIdentity(instanceTokens(options));
   return {
     name: "proxy",
+    onOpen: noteStores(settings.dataDir),
     adapters: [
       telemetry(settings, { prometheus }),
       ...sqliteStore({ dir: settings.dataDir, ports: [ports.records, ports.secrets] }),

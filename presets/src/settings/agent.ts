@@ -1,4 +1,4 @@
-import { filePath, fromEnv, parseDuration } from "@portico/core";
+import { filePath, fromEnv, parseDuration, record } from "@portico/core";
 import * as v from "valibot";
 import { documentsSchema } from "./documents.ts";
 import { keeping } from "./keeping.ts";
@@ -30,6 +30,18 @@ export const agentSchema = v.optional(
       fromEnv("PORTICO_AGENTS_DIR", v.pipe(filePath(), v.description("Folder with one subfolder per agent."))),
       "agents",
     ),
+    editable: v.optional(
+      fromEnv(
+        "PORTICO_AGENT_EDITABLE",
+        v.pipe(
+          v.boolean(),
+          v.description(
+            "Whether the owner can create, change and remove agents by calls and in the web console. Webhooks are another setting: `agent.webhooks.management`.",
+          ),
+        ),
+      ),
+      true,
+    ),
     documents: documentsSchema("AGENT", "agents", "agent.agentsDir"),
     context: v.optional(
       v.strictObject({
@@ -48,7 +60,7 @@ export const agentSchema = v.optional(
         ),
         tokensOf: v.optional(
           v.pipe(
-            v.record(text(), v.pipe(v.number(), v.integer(), v.minValue(1000))),
+            record(text(), v.pipe(v.number(), v.integer(), v.minValue(1000))),
             v.description("The same for single models, by model name."),
           ),
         ),
@@ -193,6 +205,17 @@ export const agentSchema = v.optional(
         ),
       }),
       {},
+    ),
+    sessionIssuesMs: v.optional(
+      fromEnv(
+        "PORTICO_AGENT_SESSION_ISSUES_MS",
+        v.pipe(
+          milliseconds(60_000),
+          v.description(
+            "How long execution grants, safe tokens and webhook secrets are valid at most that the session of a sign-in link issues. Default: as long as those that the owner's token issues.",
+          ),
+        ),
+      ),
     ),
     tokens: v.optional(
       fromEnv(

@@ -1,4 +1,4 @@
-import { fromEnv, secret } from "@portico/core";
+import { fromEnv, record, secret } from "@portico/core";
 import * as v from "valibot";
 
 /** unstorage drivers in which a service can store documents. */
@@ -32,7 +32,7 @@ export function documentsSchema(area: string, what: string, dirKey: string) {
     v.description(`unstorage driver for the ${what}. \`fs\` stores them in the folder \`${dirKey}\`.`),
   );
   const options = v.pipe(
-    v.record(v.string(), v.union([v.number(), v.boolean(), secret(), v.record(v.string(), secret())])),
+    record(v.string(), v.union([v.number(), v.boolean(), secret(), record(v.string(), secret())])),
     v.description("Options of a driver other than `fs`. Every text may be a secret."),
   );
   return v.optional(

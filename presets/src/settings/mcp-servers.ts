@@ -1,4 +1,4 @@
-import { filePath, fromEnv, secret } from "@portico/core";
+import { filePath, fromEnv, record, secret } from "@portico/core";
 import * as v from "valibot";
 import { headerSecret, milliseconds, name, text } from "./scalar.ts";
 
@@ -7,7 +7,7 @@ const serverSchema = v.pipe(
     command: v.optional(v.pipe(text(), v.description("Program to start. Portico talks to it over standard input and output."))),
     args: v.optional(v.pipe(v.array(v.string()), v.description("Arguments of the program. Put secrets into `env`."))),
     env: v.optional(
-      v.pipe(v.record(v.pipe(v.string(), v.nonEmpty()), secret()), v.description("Environment variables of the program.")),
+      v.pipe(record(v.pipe(v.string(), v.nonEmpty()), secret()), v.description("Environment variables of the program.")),
     ),
     cwd: v.optional(
       v.pipe(filePath(), v.description("Folder that the program starts in. Default: the service's working directory.")),
@@ -20,7 +20,7 @@ const serverSchema = v.pipe(
       ),
     ),
     headers: v.optional(
-      v.pipe(v.record(v.pipe(v.string(), v.nonEmpty()), headerSecret()), v.description("Headers of every request to `url`.")),
+      v.pipe(record(v.pipe(v.string(), v.nonEmpty()), headerSecret()), v.description("Headers of every request to `url`.")),
     ),
     callTimeoutMs: v.optional(
       v.pipe(
@@ -48,7 +48,7 @@ const serverSchema = v.pipe(
 export const mcpServersSchema = v.optional(
   fromEnv(
     "PORTICO_MCP_SERVERS",
-    v.pipe(v.record(name(), serverSchema), v.description("MCP servers whose tools agents may use, by name.")),
+    v.pipe(record(name(), serverSchema), v.description("MCP servers whose tools agents may use, by name.")),
   ),
   {},
 );

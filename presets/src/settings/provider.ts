@@ -1,3 +1,4 @@
+import { record } from "@portico/core";
 import * as v from "valibot";
 import { headerSecret, keySecret, milliseconds, name } from "./scalar.ts";
 
@@ -45,7 +46,7 @@ export const providerSchema = v.strictObject({
   headers: v.optional(
     v.pipe(
       // A header may be a credential, so each value may be a secret, and no value is shown.
-      v.record(v.pipe(v.string(), v.regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, "a header name")), headerSecret()),
+      record(v.pipe(v.string(), v.regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, "a header name")), headerSecret()),
       v.description("Headers that are added to every call to the upstream."),
     ),
     {},

@@ -1,4 +1,4 @@
-import { parseDuration } from "@portico/core";
+import { parseDuration, record } from "@portico/core";
 import * as v from "valibot";
 
 const LEAST_MS = 1000;
@@ -12,7 +12,7 @@ const ruleOf = (level: string) => v.optional(v.pipe(permission, v.description(`F
 export const toolPolicySchema = v.optional(
   v.pipe(
     v.strictObject({
-      tools: v.optional(v.pipe(v.record(v.string(), permission), v.description("`allow`, `ask` or `deny`, by tool ID."))),
+      tools: v.optional(v.pipe(record(v.string(), permission), v.description("`allow`, `ask` or `deny`, by tool ID."))),
       riskLevels: v.optional(
         v.pipe(
           v.strictObject({ low: ruleOf("low"), medium: ruleOf("medium"), high: ruleOf("high"), critical: ruleOf("critical") }),

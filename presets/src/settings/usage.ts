@@ -1,4 +1,4 @@
-import { fromEnv } from "@portico/core";
+import { fromEnv, isExistingDay } from "@portico/core";
 import * as v from "valibot";
 import { text } from "./scalar.ts";
 
@@ -31,7 +31,12 @@ export const pricesSchema = v.optional(
         v.strictObject({
           provider: v.optional(v.pipe(text(), v.description("The id of a provider. Default: every provider."))),
           model: v.pipe(text(), v.description("The name of the model.")),
-          from: v.pipe(text(), v.isoDate(), v.description("The first day of the price, in UTC: `2026-11-01`.")),
+          from: v.pipe(
+            text(),
+            v.isoDate(),
+            v.check(isExistingDay, "a day that exists"),
+            v.description("The first day of the price, in UTC: `2026-11-01`."),
+          ),
           input: v.pipe(price(), v.description("Price of a million input tokens.")),
           output: v.pipe(price(), v.description("Price of a million output tokens.")),
           cachedInput: v.optional(

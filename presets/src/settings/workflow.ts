@@ -1,4 +1,4 @@
-import { filePath, fromEnv, secret } from "@portico/core";
+import { filePath, fromEnv, record, secret } from "@portico/core";
 import { FILE_BYTES, RUN_FILES_BYTES } from "@portico/plugins/workflow-service/file-limits";
 import * as v from "valibot";
 import { documentsSchema } from "./documents.ts";
@@ -93,7 +93,7 @@ export const workflowSchema = v.optional(
       fromEnv(
         "PORTICO_WORKFLOW_SECRETS",
         v.pipe(
-          v.record(v.pipe(v.string(), v.regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/, "a name of letters, digits and _")), secret()),
+          record(v.pipe(v.string(), v.regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/, "a name of letters, digits and _")), secret()),
           v.description("Secrets that definitions read as `secrets.NAME`; masked in all output."),
         ),
       ),

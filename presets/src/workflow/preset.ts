@@ -10,6 +10,7 @@ import { serviceAdapters } from "../platform/service-adapters.ts";
 import { workflowService } from "../platform/workflow-service.ts";
 import { keepingMs } from "../settings/keeping.ts";
 import { toolPolicyOf } from "../settings/tool-policy.ts";
+import { noteStores } from "../platform/stores-file.ts";
 
 export type { PlatformOptions } from "../platform/platform-options.ts";
 export { chooseProviders } from "../platform/provider-choice.ts";
@@ -30,6 +31,7 @@ export const workflow = definePreset((options: PlatformOptions) => {
   };
   return {
     name: "workflow",
+    onOpen: noteStores(settings.dataDir),
     adapters: [
       ...serviceAdapters(options, { prometheus }),
       ...workflows.adapters,

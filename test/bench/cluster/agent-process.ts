@@ -12,6 +12,7 @@ import { recordSecrets } from "@portico/adapters/secrets/records";
 import { openTelemetry } from "@portico/adapters/telemetry/opentelemetry";
 import { Secret } from "@portico/core";
 import { type AgentService, startAgentService } from "../../harness/agent-app.ts";
+import { withOwnSigning } from "../../harness/members.ts";
 import { createScriptedEngine } from "../../harness/scripted-agent.ts";
 import type { EnginePlace } from "./engine-process.ts";
 
@@ -53,8 +54,8 @@ async function open({ postgresUrl, redisUrl, name, leaseMs, executes }: EnginePl
       bullmqEngine({ leaseMs, executes }),
       recordSecrets({ key: new Secret(Buffer.alloc(32, 7).toString("base64url")) }),
       ioredisServer({ url: redisUrl, prefix: name }),
-      redisBus(),
-      redisPresence({}),
+      withOwnSigning(redisBus()),
+      withOwnSigning(redisPresence({})),
     ],
   }));
   return { url };

@@ -4,8 +4,9 @@ import { systemClock } from "@portico/adapters/clock/system";
 import { bullmqEngine } from "@portico/adapters/engine/bullmq";
 import { postgresRecords } from "@portico/adapters/records/postgres";
 import { ioredisServer } from "@portico/adapters/redis/ioredis";
+import { hmacSigning } from "@portico/adapters/signing/hmac";
 import { memoryTelemetry } from "@portico/adapters/telemetry/memory";
-import { createApp, ports } from "@portico/core";
+import { createApp, ports, Secret } from "@portico/core";
 
 export interface EnginePlace {
   readonly postgresUrl: string;
@@ -91,6 +92,7 @@ async function open({ postgresUrl, redisUrl, name, leaseMs, executes }: EnginePl
       postgresRecords({ url: postgresUrl, schema: name }),
       ioredisServer({ url: redisUrl, prefix: name }),
       redisBus(),
+      hmacSigning({ key: new Secret("a key for tests") }),
       systemClock(),
       memoryTelemetry({}),
     ],

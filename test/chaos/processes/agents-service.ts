@@ -31,7 +31,14 @@ const service = await startAgentService({
   dataDir,
   agents: new Map<string, object>([
     ["helper", { ...model, name: "Helper", tools: ["act"], toolPolicy: { background: { riskLevels: { high: "ask" } } } }],
-    ["planner", { ...model, name: "Planner", schedules: [{ name: "watch", everyMs: 1000, prompt: "watch", catchUp: 1000 }] }],
+    [
+      "planner",
+      {
+        ...model,
+        name: "Planner",
+        schedules: [{ name: "watch", everyMs: 1000, prompt: "watch", catchUp: 1000, overlap: "allow" }],
+      },
+    ],
     ["limited", { ...model, name: "Limited", limits: { tokensPerDay: Number(tokensPerDay) } }],
   ]),
   adapters: [tools, ...upstreamProviders(upstream), recordSchedules({ everyMs: 50 }), recordUsage({})],

@@ -1,3 +1,4 @@
+import { hmacSigning } from "@portico/adapters/signing/hmac";
 import { openSync, writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { redisBus } from "@portico/adapters/bus/redis";
@@ -6,7 +7,7 @@ import { bullmqEngine } from "@portico/adapters/engine/bullmq";
 import { postgresRecords } from "@portico/adapters/records/postgres";
 import { ioredisServer } from "@portico/adapters/redis/ioredis";
 import { createMemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
-import { createApp, ports } from "@portico/core";
+import { createApp, ports, Secret } from "@portico/core";
 import { type Answer, KINDS, type Request, type Script, type Told, type ToldHappening, type WorkPlace } from "../cluster-work.ts";
 
 // One of several processes that share works. The test kills it, freezes it, and breaks its connections. It performs the requests of its
@@ -31,6 +32,7 @@ const app = await createApp({
     postgresRecords({ url: postgresUrl, schema }),
     ioredisServer({ url: redisUrl, prefix, commandTimeoutMs: 1000 }),
     redisBus(),
+    hmacSigning({ key: new Secret("a key for tests") }),
     systemClock(),
     memoryTelemetry({ telemetry }),
   ],

@@ -6,6 +6,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import type { FakeUpstream } from "../../harness/fake-upstream.ts";
 import { refusingPort } from "../../harness/ports.ts";
 import { CUT, events, hangUp, json, never, RESET, raw, stream } from "../../harness/upstream-answers.ts";
+import { RULES } from "./rules.ts";
 import { CREDENTIAL, failureOf, fedBody, HEADER_SECRET, type OpenSubject, pieces, readBytes, type Subject } from "./subject.ts";
 
 /** When either side leaves, all resources are released at once. Errors name no address and no credential. */
@@ -21,7 +22,7 @@ export function describeBreaks(open: OpenSubject): void {
       });
       const port = await listening(server);
       const { send } = await open({ setting: { baseUrl: `http://127.0.0.1:${port}/v1` } });
-      expect(await failureOf(send({}, AbortSignal.abort(reason)))).toBe(reason);
+      expect(await failureOf(send({}, AbortSignal.abort(reason))), RULES.signalReason).toBe(reason);
       // Connections are accepted in the order in which they come, so that one of the call's would stand before this one.
       for (let turns = 0; turns < 10; turns++) await turn();
       const own = connect(port, "127.0.0.1");
@@ -37,9 +38,9 @@ export function describeBreaks(open: OpenSubject): void {
       const leaving = new AbortController();
       const sending = send({}, leaving.signal);
       leaving.abort(reason);
-      expect(await failureOf(sending)).toBe(reason);
+      expect(await failureOf(sending), RULES.signalReason).toBe(reason);
       await readBytes((await send()).body);
-      expect(upstream.requests).toHaveLength(1);
+      expect(upstream.requests, RULES.requests(1)).toHaveLength(1);
     });
 
     it("ends the upstream call while the request is uploaded", async () => {
@@ -49,9 +50,9 @@ export function describeBreaks(open: OpenSubject): void {
       const sending = send({ body, length: 1_000_000 }, leaving.signal);
       await (await upstream.request()).arrived(10);
       leaving.abort(reason);
-      expect(await failureOf(sending)).toBe(reason);
+      expect(await failureOf(sending), RULES.signalReason).toBe(reason);
       await isAborted(upstream);
-      expect(body.destroyed).toBe(true);
+      expect(body.destroyed, RULES.bodyReleased).toBe(true);
     });
 
     it("ends the upstream call while nothing has been answered", async () => {
@@ -61,7 +62,7 @@ export function describeBreaks(open: OpenSubject): void {
       const sending = send({}, leaving.signal);
       await (await upstream.request()).bytes();
       leaving.abort(reason);
-      expect(await failureOf(sending)).toBe(reason);
+      expect(await failureOf(sending), RULES.signalReason).toBe(reason);
       await isAborted(upstream);
     });
 
@@ -74,7 +75,7 @@ export function describeBreaks(open: OpenSubject): void {
       expect(await next()).toBe("data: 1\n\n");
       const reading = failureOf(next());
       leaving.abort(reason);
-      expect(await reading).toBe(reason);
+      expect(await reading, RULES.signalReason).toBe(reason);
       await isAborted(upstream);
     });
 
@@ -92,7 +93,7 @@ export function describeBreaks(open: OpenSubject): void {
       await readBytes((await send()).body);
       const stayed = failureOf(staying);
       await upstream.close();
-      expect(await stayed).toBeInstanceOf(ports.ModelUnreachable);
+      expect(await stayed, RULES.fails("ModelUnreachable")).toBeInstanceOf(ports.ModelUnreachable);
     });
   });
 
@@ -115,7 +116,7 @@ export function describeBreaks(open: OpenSubject): void {
       const body = fedBody("{");
       const error = await failureOf(send({ body }));
       isDiscreet(error, ports.ModelUnreachable);
-      expect(body.destroyed).toBe(true);
+      expect(body.destroyed, RULES.bodyReleased).toBe(true);
     });
 
     it.each([
@@ -136,7 +137,7 @@ export function describeBreaks(open: OpenSubject): void {
       });
       const body = fedBody("some of it");
       isDiscreet(await failureOf(send({ body })), ports.ModelUnreachable, upstream);
-      expect(body.destroyed).toBe(true);
+      expect(body.destroyed, RULES.bodyReleased).toBe(true);
     });
 
     it.each([
@@ -157,7 +158,7 @@ export function describeBreaks(open: OpenSubject): void {
       upstream.answerNext(hangUp(), stream(["data: 1\n\n", CUT]));
       await failureOf(send());
       await failureOf(send().then(({ body }) => readBytes(body)));
-      expect((await send()).status).toBe(200);
+      expect((await send()).status, RULES.servesOn).toBe(200);
     });
   });
 
@@ -169,7 +170,7 @@ export function describeBreaks(open: OpenSubject): void {
       const request = await upstream.request();
       await request.arrived(10);
       body.destroy(new Error("the caller's connection was cut"));
-      expect(await sending).toBeInstanceOf(Error);
+      expect(await sending, RULES.fails("Error")).toBeInstanceOf(Error);
       await isAborted(upstream);
       await expect(request.bytes()).rejects.toThrow();
     });
@@ -181,7 +182,7 @@ export function describeBreaks(open: OpenSubject): void {
       const { send, upstream } = await open();
       const body = fedBody(text);
       body.push(null);
-      expect(await failureOf(send({ body, length }))).toBeInstanceOf(ports.ModelUnreachable);
+      expect(await failureOf(send({ body, length })), RULES.fails("ModelUnreachable")).toBeInstanceOf(ports.ModelUnreachable);
       await upstream.quiet();
       for (const request of upstream.requests) await expect(request.bytes()).rejects.toThrow();
     });
@@ -206,23 +207,23 @@ export function describeBreaks(open: OpenSubject): void {
       const { send, upstream, close } = await open();
       await close();
       isDiscreet(await failureOf(send()), ports.ModelUnreachable, upstream);
-      expect(upstream.requests).toHaveLength(0);
+      expect(upstream.requests, RULES.requests(0)).toHaveLength(0);
     });
   });
 }
 
 /** The call's exchange was ended by this side, and its connection is gone. */
 async function isAborted(upstream: FakeUpstream): Promise<void> {
-  expect(await (await upstream.request()).outcome).toBe("aborted");
+  expect(await (await upstream.request()).outcome, RULES.upstreamEnded).toBe("aborted");
   await upstream.deserted();
 }
 
 /** An error of that class which tells neither where the upstream is nor with what it was asked. */
 export function isDiscreet(error: unknown, kind: new (message: string) => Error, upstream?: Subject["upstream"]): void {
-  expect(error).toBeInstanceOf(kind);
+  expect(error, RULES.fails(kind.name)).toBeInstanceOf(kind);
   const { message } = error as Error;
   const { host, hostname } = new URL(upstream?.baseUrl ?? "http://127.0.0.1");
-  for (const secret of [CREDENTIAL, HEADER_SECRET, host, hostname]) expect(message).not.toContain(secret);
+  for (const secret of [CREDENTIAL, HEADER_SECRET, host, hostname]) expect(message, RULES.discreet).not.toContain(secret);
 }
 
 async function listening(server: Server): Promise<number> {

@@ -4,6 +4,7 @@ import type { Answer } from "../../harness/upstream-exchange.ts";
 import { createGate } from "../../harness/gate.ts";
 import { CUT, hangUp, html, json, never, after as onceReady, raw, stream } from "../../harness/upstream-answers.ts";
 import { isDiscreet } from "./breaks.ts";
+import { RULES } from "./rules.ts";
 import { CREDENTIAL, failureOf, type OpenSubject, TIMEOUTS } from "./subject.ts";
 
 const DISCOVERING = { setting: { models: "discover" as const } };
@@ -36,7 +37,7 @@ export function describeDiscovery(open: OpenSubject, freshMs: number): void {
       const told = await Promise.all(listed.map(({ id }) => provider.contextTokens!(id)));
       expect(told).toEqual([undefined, 200_000, 131_072, 8192, 32_768, undefined]);
       expect(await provider.contextTokens!("none")).toBeUndefined();
-      expect(upstream.requests).toHaveLength(1);
+      expect(upstream.requests, RULES.requests(1)).toHaveLength(1);
     });
 
     it("are not fetched before the first call needs them", async () => {
@@ -51,17 +52,17 @@ export function describeDiscovery(open: OpenSubject, freshMs: number): void {
       upstream.answerAll(listOf("new"));
       await pass(freshMs * 0.9);
       expect(await provider.listModels()).toContain("small");
-      expect(upstream.requests).toHaveLength(1);
+      expect(upstream.requests, RULES.requests(1)).toHaveLength(1);
       await pass(freshMs * 0.2);
       expect(await provider.listModels()).toEqual(["new"]);
-      expect(upstream.requests).toHaveLength(2);
+      expect(upstream.requests, RULES.requests(2)).toHaveLength(2);
     });
 
     it("are fetched once for concurrent callers", async () => {
       const { provider, upstream } = await start();
       const asked = await Promise.all(Array.from({ length: 20 }, () => provider.listModels()));
       expect(new Set(asked.map(String)).size).toBe(1);
-      expect(upstream.requests).toHaveLength(1);
+      expect(upstream.requests, RULES.requests(1)).toHaveLength(1);
     });
 
     it("reach the other callers when one aborts", async () => {
@@ -74,11 +75,11 @@ export function describeDiscovery(open: OpenSubject, freshMs: number): void {
       await upstream.request();
       const reason = new Error("the caller left");
       leaving.abort(reason);
-      expect(await leaver).toBe(reason);
-      expect(await failureOf(provider.listModels(AbortSignal.abort(reason)))).toBe(reason);
+      expect(await leaver, RULES.signalReason).toBe(reason);
+      expect(await failureOf(provider.listModels(AbortSignal.abort(reason))), RULES.signalReason).toBe(reason);
       ready.open();
       expect(await Promise.all(others)).toEqual([["late"], ["late"]]);
-      expect(upstream.requests).toHaveLength(1);
+      expect(upstream.requests, RULES.requests(1)).toHaveLength(1);
     });
 
     it("fail no later call when all callers aborted before the upstream broke", async () => {
@@ -117,7 +118,7 @@ export function describeDiscovery(open: OpenSubject, freshMs: number): void {
       upstream.answerAll(json(503, {}));
       await pass(freshMs * 2);
       for (let call = 0; call < 10; call++) await provider.listModels();
-      expect(upstream.requests).toHaveLength(2);
+      expect(upstream.requests, RULES.requests(2)).toHaveLength(2);
     });
 
     it("do not make a caller wait for an upstream that is silent", async () => {

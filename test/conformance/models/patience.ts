@@ -6,6 +6,7 @@ import { describe, expect, it } from "vitest";
 import { createGate } from "../../harness/gate.ts";
 import { after, afterInterim, events, json, never, slowReader, stream } from "../../harness/upstream-answers.ts";
 import { isDiscreet } from "./breaks.ts";
+import { RULES } from "./rules.ts";
 import {
   countedBody,
   failureOf,
@@ -34,10 +35,10 @@ export function describePatience(open: OpenSubject): void {
       const request = await upstream.request();
       await request.bytes();
       await pass(PART_MS);
-      expect(state()).toBe("open");
+      expect(state(), RULES.stillOpen).toBe("open");
       await pass(PART_MS);
       isDiscreet(await failure, ports.ModelTimeout, upstream);
-      expect(await request.outcome).toBe("aborted");
+      expect(await request.outcome, RULES.upstreamEnded).toBe("aborted");
     });
 
     it("ends with the head", async () => {
@@ -104,7 +105,7 @@ export function describePatience(open: OpenSubject): void {
       await standstill(taken);
       await pass(TIMEOUTS.headersMs * 2);
       isDiscreet(await failure, ports.ModelTimeout, upstream);
-      expect(body.destroyed).toBe(true);
+      expect(body.destroyed, RULES.bodyReleased).toBe(true);
     });
   });
 
@@ -123,10 +124,10 @@ export function describePatience(open: OpenSubject): void {
       const failure = failureOf(reading);
       const state = watched(reading);
       await pass(PART_MS);
-      expect(state()).toBe("open");
+      expect(state(), RULES.stillOpen).toBe("open");
       await pass(PART_MS);
       isDiscreet(await failure, ports.ModelTimeout, upstream);
-      expect(await (await upstream.request()).outcome).toBe("aborted");
+      expect(await (await upstream.request()).outcome, RULES.upstreamEnded).toBe("aborted");
     });
 
     it("counts from the head, too", async () => {
@@ -212,7 +213,7 @@ export function describeConnecting(open: OpenSubject): void {
       await once(silent, "connection");
       await pass(200);
       isDiscreet(await failure, ports.ModelTimeout);
-      expect(body.destroyed).toBe(true);
+      expect(body.destroyed, RULES.bodyReleased).toBe(true);
       for (const socket of sockets) socket.destroy();
       silent.close();
     });

@@ -14,6 +14,7 @@ import {
   stream,
   whole,
 } from "../../harness/upstream-answers.ts";
+import { RULES } from "./rules.ts";
 import {
   CREDENTIAL,
   countedBody,
@@ -128,7 +129,7 @@ export function describeTransfer(open: OpenSubject, { isDecoded }: { readonly is
       const { send, upstream } = await open();
       upstream.answerNext(json(413, { error: "too much" }));
       const answer = await send({ body: fedBody("{") });
-      expect(answer.status).toBe(413);
+      expect(answer.status, RULES.answered).toBe(413);
       expect(JSON.parse((await readBytes(answer.body)).toString("utf8"))).toEqual({ error: "too much" });
     });
   });
@@ -140,10 +141,10 @@ export function describeTransfer(open: OpenSubject, { isDecoded }: { readonly is
         const { send, upstream } = await open();
         upstream.answerNext(empty(status, { location: "/v1/elsewhere", "retry-after": "7" }));
         const answer = await send();
-        expect(answer.status).toBe(status);
+        expect(answer.status, RULES.answered).toBe(status);
         expect(answer.headers["retry-after"]).toBe("7");
         expect(await readBytes(answer.body)).toHaveLength(0);
-        expect(upstream.requests).toHaveLength(1);
+        expect(upstream.requests, RULES.requests(1)).toHaveLength(1);
       },
     );
 
@@ -161,7 +162,7 @@ export function describeTransfer(open: OpenSubject, { isDecoded }: { readonly is
       for (let repeat = 0; repeat < 2; repeat++) {
         const answer = await send();
         expect(answer.headers["content-encoding"]).toBe(encoding);
-        expect(answer.headers["content-type"]).toBe("application/octet-stream");
+        expect(answer.headers["content-type"], RULES.headers).toBe("application/octet-stream");
         expect((await readBytes(answer.body)).equals(bytes)).toBe(true);
       }
     });
@@ -198,7 +199,7 @@ export function describeTransfer(open: OpenSubject, { isDecoded }: { readonly is
       const [first, second] = [createGate(), createGate()];
       upstream.answerNext(events([first.opened, "data: 1\n\n", second.opened, ": comment\r\n\r\ndata:2\n\n"]));
       const answer = await send();
-      expect(answer.status).toBe(200);
+      expect(answer.status, RULES.answered).toBe(200);
       const next = pieces(answer.body);
       first.open();
       expect(await next()).toBe("data: 1\n\n");
@@ -211,7 +212,7 @@ export function describeTransfer(open: OpenSubject, { isDecoded }: { readonly is
       const { send, upstream } = await open();
       upstream.answerNext(afterInterim(json(200, { ok: true })));
       const answer = await send();
-      expect(answer.status).toBe(200);
+      expect(answer.status, RULES.answered).toBe(200);
       expect((await readBytes(answer.body)).toString("utf8")).toBe('{"ok":true}');
     });
 

@@ -5,8 +5,8 @@ import { openAdapter } from "../open-adapter.ts";
 const [path = "", own = ""] = process.argv.slice(2);
 const { port: secrets } = await openAdapter(fileSecrets({ path }));
 process.once("message", async () => {
-  const common = await secrets.keep("common", () => secrets.create("c_"));
-  const mine = await secrets.keep(own, () => secrets.create("o_"));
+  const common = await secrets.keep("common", () => secrets.create("agent_"));
+  const mine = await secrets.keep(own, () => secrets.create("workflow_"));
   process.send?.({ common: common.value.reveal(), created: common.created, mine: mine.value.reveal() });
   process.disconnect();
 });

@@ -26,6 +26,41 @@ const deploy = (id: string, content: string) => {
 };
 const start = (options: AgentServiceOptions = {}) => startAgentService({ plugins: [agentDocuments({})], ...options });
 
+it("agents of an instance with `editable: false` can be read and checked, and are not changed", async () => {
+  const own = temporaryFolder();
+  mkdirSync(join(own.path, "helper"));
+  writeFileSync(join(own.path, "helper", "agent.json"), text);
+  await using fixed = await start({ agentsDir: own.path, plugins: [agentDocuments({ editable: false })] });
+  const ask = (method: string, at: string, body?: unknown, headers?: Record<string, string>) =>
+    fixed.call("owner", method, at, body, headers);
+  const etag = (await fetch(fixed.url + path, { headers: { "x-agent-service-token": "owner-token-0123456789" } })).headers.get(
+    "etag",
+  )!;
+  for (const refused of [
+    await ask("PUT", path, { text: '{"name":"Other"}' }, { "if-match": etag }),
+    await ask("PUT", "/api/agents/new/document", { text: '{"name":"New"}' }, { "if-none-match": "*" }),
+    await ask("DELETE", path, undefined, { "if-match": etag }),
+  ])
+    expect([refused.status, refused.body.code]).toEqual([409, "agents_not_editable"]);
+  expect([
+    (await ask("POST", `${path}/check`, { text })).status,
+    readFileSync(join(own.path, "helper", "agent.json"), "utf8"),
+  ]).toEqual([...[200, text]]);
+  expect(readdirSync(own.path)).toEqual(["helper"]);
+  own.remove();
+});
+
+it("a folder named agent.json is an agent that cannot be read, and not one without the file (2.10)", async () => {
+  mkdirSync(fileOf("odd"), { recursive: true });
+  mkdirSync(join(folder.path, "empty"));
+  const { body } = await service.call("owner", "GET", "/api/agents");
+  expect(body.agents.map(({ id, metadataError }: any) => [id, metadataError])).toEqual([
+    ["empty", "missing"],
+    ["helper", undefined],
+    ["odd", "unreadable"],
+  ]);
+});
+
 beforeEach(async () => {
   folder = temporaryFolder();
   deploy("helper", text);
@@ -321,5 +356,49 @@ describe("GET /api/agent-schema", () => {
     expect(status).toBe(200);
     const fits = new Ajv2020().compile(body);
     expect([fits(JSON.parse(text)), fits({ name: 1 })]).toEqual([true, false]);
+  });
+});
+
+describe("a text beyond the bounds of agent.json", () => {
+  const nested = `{"name":"Deep","ui":${"[".repeat(64)}${"]".repeat(64)}}`;
+  it.each([
+    ["too many levels", nested, "Expected at most 64 levels of lists and objects"],
+    [
+      "a path that is too long",
+      JSON.stringify({ name: "Long", skills: ["/".repeat(1_001)] }),
+      "Expected at most 1000 characters",
+    ],
+    ["too many skills", JSON.stringify({ name: "Many", skills: Array(1_001).fill("a") }), "Expected at most 1000 items"],
+    ["a name that is too long", JSON.stringify({ name: "n".repeat(1_001) }), "Expected at most 1000 characters"],
+    [
+      "too many permissions",
+      JSON.stringify({
+        name: "Policy",
+        toolPolicy: { tools: Object.fromEntries(Array.from({ length: 1_001 }, (_, at) => [`t${at}`, "ask"])) },
+      }),
+      "Expected at most 1000 entries",
+    ],
+  ])("%s is refused, and is a metadataError of that agent alone if it is there already", async (_what, written, message) => {
+    const refused = await save(written, { "if-match": await tag() });
+    expect([refused.status, refused.body.problems]).toEqual([422, [expect.objectContaining({ severity: "error", message })]]);
+    deploy("other", written);
+    const list = await service.call("owner", "GET", "/api/agents");
+    const agents = list.body.agents as { id: string; metadataError?: string }[];
+    expect([list.status, agents.map(({ id, metadataError }) => [id, metadataError ?? null])]).toEqual([
+      200,
+      [
+        ["helper", null],
+        ["other", "invalid_shape"],
+      ],
+    ]);
+  });
+
+  it("a file of more than 1 MiB of characters is a metadataError of that agent alone", async () => {
+    deploy("other", JSON.stringify({ name: "Big", ui: "x".repeat(1024 * 1024) }));
+    const { status, body } = await service.call("owner", "GET", "/api/agents");
+    expect([status, body.agents]).toEqual([
+      200,
+      [expect.objectContaining({ id: "helper" }), expect.objectContaining({ id: "other", metadataError: "invalid_shape" })],
+    ]);
   });
 });

@@ -35,7 +35,7 @@ afterEach(async () => {
   folder.remove();
 });
 
-const agentWith = (overlap: string) => ({
+const agentWith = (overlap: string | undefined) => ({
   name: "Helper",
   engine: "scripted",
   schedules: [{ name: "news", everyMs: MINUTE_MS, prompt: "Look", overlap }],
@@ -140,6 +140,58 @@ describe("schedules of an agent", () => {
     await expect.poll(async () => (await runs())[0].status).toBe("completed");
     await pass(MINUTE_MS);
     await expect.poll(async () => (await runs()).length).toBe(2);
+  });
+
+  it.each([
+    ["a schedule", agentWith(undefined)],
+    ["a heartbeat", { name: "Helper", engine: "scripted", heartbeat: { enabled: true, everyMs: MINUTE_MS, prompt: "Look" } }],
+  ])(
+    "let only the newest planned time of %s wait for the end of the turn before, if it says nothing else",
+    async (_kind, agent) => {
+      agents.set("helper", agent);
+      await start();
+      const gate = createGate();
+      service.engine.on("Look", async () => gate.opened);
+      await pass(5 * MINUTE_MS);
+      await expect.poll(async () => (await runs()).length).toBe(1);
+      expect((await list())[0].waiting).toBe(1);
+      const newest = new Date(Math.floor(clock.now() / MINUTE_MS) * MINUTE_MS).toISOString();
+      gate.open();
+      await expect.poll(async () => (await runs())[0].status).toBe("completed");
+      await pass(2000);
+      await expect.poll(async () => (await runs()).length).toBe(2);
+      expect((await list())[0]).toMatchObject({ last: newest });
+      expect(await list()).not.toContainEqual(expect.objectContaining({ waiting: expect.anything() }));
+    },
+  );
+
+  it("let the oldest planned times of a cron expression wait, and start them in their order", async () => {
+    agents.set("helper", {
+      name: "Helper",
+      engine: "scripted",
+      schedules: [{ name: "news", cron: "* * * * *", prompt: "Look" }],
+    });
+    await start();
+    const gate = createGate();
+    service.engine.on("Look", async () => gate.opened);
+    await pass(3 * MINUTE_MS);
+    expect([(await runs()).length, (await list())[0].waiting]).toEqual([1, 2]);
+    gate.open();
+    for (const count of [2, 3]) {
+      await expect.poll(async () => (await runs()).every(({ status }) => status === "completed")).toBe(true);
+      await pass(2000);
+      await expect.poll(async () => (await runs()).length).toBeGreaterThanOrEqual(count);
+    }
+  });
+
+  it("start a turn beside the turn before, with the overlap allow", async () => {
+    agents.set("helper", agentWith("allow"));
+    await start();
+    const gate = createGate();
+    service.engine.on("Look", async () => gate.opened);
+    await pass(2 * MINUTE_MS);
+    await expect.poll(async () => (await runs()).length).toBe(2);
+    gate.open();
   });
 
   it("stop the turn before, with the overlap cancel", async () => {

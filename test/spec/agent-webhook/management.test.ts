@@ -62,6 +62,13 @@ describe("PUT /api/agents/:id/webhooks/events/:event (4.3)", () => {
     expect((await read()).events[0].maxTurns).toBe(5);
   });
 
+  it("takes a template of 32,768 characters that are not ASCII, within the limit of the body (8)", async () => {
+    await start();
+    const promptTemplate = `${"😀".repeat(20_000)}${"x".repeat(12_768)}`;
+    expect((await put("deploy", { ...EVENT, promptTemplate })).status).toBe(200);
+    expect((await read()).events[0].promptTemplate).toBe(promptTemplate);
+  });
+
   it("records the current file access scope, which callers do not send", async () => {
     await start();
     await put("deploy");
@@ -369,9 +376,10 @@ describe("agent.json, which people edit, too (open points 5)", () => {
     expect(service.telemetry.lines.some(({ message }) => message.startsWith("agent-webhook."))).toBe(true);
   });
 
-  it("a folder without agent.json cannot be configured: 409 webhook_configuration_invalid", async () => {
+  it("a folder without agent.json is no agent that can be configured: 404 agent_not_found (7.3)", async () => {
     await start({ files: { helper: null } });
-    expect(told(await put("deploy"))).toEqual([409, "webhook_configuration_invalid"]);
+    expect(told(await put("deploy"))).toEqual([404, "agent_not_found"]);
+    expect(told(await service.manage("GET", "helper/webhooks"))).toEqual([404, "agent_not_found"]);
   });
 
   it("a person's edit is seen by the next trigger and the next read", async () => {

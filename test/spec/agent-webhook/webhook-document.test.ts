@@ -284,7 +284,6 @@ describe("an agent.json that cannot be changed without harm", () => {
     ["is empty", ""],
     ["is no JSON", '{"name":"private",}'],
     ["has comments", '{"name":"A" /* private */}'],
-    ["begins with a byte order mark", '\ufeff{"name":"private"}'],
     ["is no object", '["private"]'],
     ["is null", "null"],
     ["has webhooks that are no object", '{"webhooks":["private"]}'],
@@ -322,6 +321,12 @@ describe("an agent.json that cannot be changed without harm", () => {
     const file = await inFolder(text);
     await expectInvalid(file.webhooks.change("a1", () => ({ enabled: true, save: saved("a") })));
     expect(file.text()).toBe(text);
+  });
+
+  it("may begin with a byte order mark, which stays", async () => {
+    const after = await changed('\ufeff{"name":"A"}', { enabled: true, save: saved("a") });
+    expect(after.startsWith('\ufeff{"name":"A"')).toBe(true);
+    expect(JSON.parse(after.slice(1))).toMatchObject({ name: "A", webhooks: { events: { a: {} } } });
   });
 
   it("keeps duplicate names that the change does not touch", async () => {

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { readdirSync, readlinkSync, writeFileSync } from "node:fs";
+import { readdirSync, readlinkSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
 import { ports } from "@portico/core";
@@ -159,12 +159,26 @@ describe("POST /api/attachments (4.5)", () => {
   });
 
   it("503 attachment_storage_unavailable where files cannot be stored", async () => {
-    const { chmodSync, rmSync } = await import("node:fs");
+    const { chmodSync } = await import("node:fs");
     rmSync(join(service.filesDir, "attachments"), { recursive: true, force: true });
     // A file in the folder's place: also root cannot write below it.
     writeFileSync(join(service.filesDir, "attachments"), "in the way");
     chmodSync(join(service.filesDir, "attachments"), 0o600);
     expect(told(await upload({ bytes: "x" }))).toEqual([503, "attachment_storage_unavailable"]);
+  });
+
+  it("503, and not 404, for a stored attachment if the folder of the files is a file", async () => {
+    await using other = await startFilesService();
+    const { body } = await other.upload("owner", PATH, { bytes: "x" });
+    const headers = { "x-agent-service-token": TOKENS.owner };
+    const read = async () => (await other.raw({ path: `${PATH}/${body.attachmentId}`, headers })).status;
+    expect(await read()).toBe(200);
+    renameSync(other.filesDir, `${other.filesDir}.away`);
+    writeFileSync(other.filesDir, "in the way");
+    expect(await read()).toBe(503);
+    rmSync(other.filesDir);
+    renameSync(`${other.filesDir}.away`, other.filesDir);
+    expect(await read()).toBe(200);
   });
 });
 

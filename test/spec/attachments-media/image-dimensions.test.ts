@@ -1,6 +1,8 @@
+import { Readable } from "node:stream";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { IMAGE_HEAD_BYTES, imageDimensions } from "../../../plugins/src/attachments-media/image-dimensions.ts";
+import { JpegHead } from "../../../plugins/src/attachments-media/jpeg-head.ts";
 import {
   exifOrientation,
   fileTypeBox,
@@ -14,6 +16,7 @@ import {
 } from "../../harness/media-samples.ts";
 
 const hex = (digits: string): Buffer => Buffer.from(digits.replaceAll(" ", ""), "hex");
+const xmp = jpegSegment(0xe1, Buffer.from("http://ns.adobe.com/xap/1.0/\0<x/>"));
 const segmentOf = (bytes: number): Buffer => jpegSegment(0xe2, Buffer.alloc(bytes));
 
 describe("width and height of an image (2.8)", () => {
@@ -81,6 +84,64 @@ describe("width and height of an image (2.8)", () => {
         expect([undefined, { width: 640, height: 480 }]).toContainEqual(imageDimensions(around.subarray(100, 100 + length)));
       }
     }
+  });
+});
+
+describe("width and height of a JPEG that passes in pieces", () => {
+  const profile = (count: number) => Array.from({ length: count }, () => segmentOf(65_000));
+  const sizeOf = async (bytes: Buffer, pieceBytes: number) => {
+    const head = new JpegHead();
+    const passed: Uint8Array[] = [];
+    const pieces = Array.from({ length: Math.ceil(bytes.length / pieceBytes) }, (_, at) =>
+      bytes.subarray(at * pieceBytes, (at + 1) * pieceBytes),
+    );
+    for await (const piece of head.watch(Readable.from(pieces))) passed.push(piece);
+    expect(Buffer.concat(passed).equals(bytes)).toBe(true);
+    return head.dimensions();
+  };
+
+  it.each<[string, Buffer, number, number]>([
+    ["without metadata", jpeg(640, 480), 640, 480],
+    ["behind a profile of 16 MB", jpeg(640, 480, { before: profile(255) }), 640, 480],
+    ["turned, with a profile before its orientation", jpeg(640, 480, { before: [...profile(20), exifOrientation(6)] }), 480, 640],
+    ["with metadata that is no EXIF before it", jpeg(640, 480, { before: [xmp, exifOrientation(8)] }), 480, 640],
+    ["with fill bytes", jpeg(640, 480, { before: [Buffer.alloc(100, 0xff), segmentOf(9)] }), 640, 480],
+  ])("are found %s", async (_what, bytes, width, height) => {
+    for (const size of [1021, 65_536, bytes.length]) expect(await sizeOf(bytes, size)).toEqual({ width, height });
+    if (bytes.length < 10_000) expect(await sizeOf(bytes, 1)).toEqual({ width, height });
+  });
+
+  it.each<[string, Buffer]>([
+    ["a JPEG without a frame", hex("ffd8 ffe0 0004 0000 ffda 0008 01 0100 003f00 ffd9")],
+    ["a JPEG that breaks off", jpeg(640, 480).subarray(0, 25)],
+    ["bytes between segments", jpeg(640, 480, { before: [hex("00")] })],
+    ["a segment with an impossible length", jpeg(640, 480, { before: [hex("ffe2 0001")] })],
+    ["nothing", Buffer.alloc(0)],
+    ["fill bytes alone", Buffer.alloc(100_000, 0xff)],
+  ])("are not found in %s", async (_what, bytes) => {
+    for (const size of [1021, 65_536]) expect(await sizeOf(bytes, size)).toBeUndefined();
+  });
+
+  it("takes no memory for start markers that repeat", async () => {
+    const before = process.memoryUsage().heapUsed;
+    const head = new JpegHead();
+    const starts = Buffer.alloc(64 * 1024, hex("ffd8"));
+    for await (const _piece of head.watch(Readable.from(Array.from({ length: 128 }, () => starts))));
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(64 * 1024 * 1024);
+    expect(head.dimensions()).toBeUndefined();
+  });
+
+  it("are those of the whole image, in whatever pieces it passes", async () => {
+    const segments = fc.array(fc.constantFrom(segmentOf(0), segmentOf(300), xmp, exifOrientation(6), hex("ffff"), hex("ff01")), {
+      maxLength: 6,
+    });
+    await fc.assert(
+      fc.asyncProperty(segments, fc.integer({ min: 1, max: 400 }), async (before, size) => {
+        const bytes = jpeg(640, 480, { before });
+        const isTurned = before.some((each) => each.includes("Exif"));
+        expect(await sizeOf(bytes, size)).toEqual(isTurned ? { width: 480, height: 640 } : { width: 640, height: 480 });
+      }),
+    );
   });
 });
 

@@ -5,6 +5,7 @@ import { createManualClock } from "@portico/adapters/clock/manual";
 import { ports } from "@portico/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Holder, TOKENS } from "../../harness/agent-app.ts";
+import { jpeg, jpegSegment } from "../../harness/media-samples.ts";
 import { type FilesService, png, startFilesService, type UploadedFile } from "../../harness/files-app.ts";
 
 const PATH = "/api/media/upload";
@@ -43,6 +44,12 @@ describe("POST /api/media/upload (4.5)", () => {
         height: 480,
       },
     ]);
+  });
+
+  it("a JPEG behind a large colour profile has its dimensions", async () => {
+    const before = Array.from({ length: 100 }, () => jpegSegment(0xe2, Buffer.alloc(65_000)));
+    const { status, body } = await upload({ bytes: jpeg(640, 480, { before }), name: "print.jpg", type: "image/jpeg" });
+    expect([status, body]).toMatchObject([200, { width: 640, height: 480 }]);
   });
 
   it.each(["text/html", "image/svg+xml", "application/pdf", "image/bmp", "video/quicktime", "application/octet-stream", ""])(

@@ -120,3 +120,24 @@ describe("the nearest word", () => {
     expect(nearestWord("x".repeat(100_000), ["proxy"])).toBeUndefined();
   });
 });
+
+it("a list in place of an object is refused, also of an object without required keys", () => {
+  const groups = v.strictObject({
+    group: v.optional(v.strictObject({ a: v.optional(v.number()) }), {}),
+    free: v.optional(v.record(v.string(), v.string()), {}),
+    servers: v.optional(v.array(v.strictObject({ id: v.string() })), []),
+  });
+  const problemsOf = (content: unknown) => {
+    try {
+      return loadConfig(groups, { file: { path: "/etc/app.json", content } }).value;
+    } catch (error) {
+      return (error as Error).message.split("\n");
+    }
+  };
+  expect(problemsOf({ group: [], free: ["a"], servers: [[]] })).toEqual([
+    "group: expected an object, found a list (file /etc/app.json)",
+    "free: expected an object, found a list (file /etc/app.json)",
+    "servers.0: expected an object, found a list (file /etc/app.json)",
+  ]);
+  expect(problemsOf({ group: {}, free: {}, servers: [] })).toEqual({ group: {}, free: {}, servers: [] });
+});

@@ -273,10 +273,19 @@ describe.skipIf(findChromium() === undefined)("turns of an agent in the web cons
     expect(await direction(page().locator("bdi, [dir=auto]").getByText(hebrew).first())).toBe("rtl");
   });
 
-  it("a failed turn says why", async () => {
-    upstream.answerAll(json(400, { type: "error", error: { type: "invalid_request_error", message: "No" } }));
+  it("a failed turn says why, also after a reload", async () => {
+    upstream.answerAll(json(400, { type: "error", error: { type: "invalid_request_error", message: "No such thing" } }));
     await say("Fail");
     await page().getByRole("alert").filter({ hasText: "The turn failed" }).waitFor();
+    upstream.answerAll(json(400, { type: "error", error: { type: "invalid_request_error", message: "Nor that" } }));
+    await say("Fail again");
+    await expect.poll(() => page().getByRole("alert").filter({ hasText: "The turn failed" }).count()).toBe(2);
+    const address = page().url();
+    await page().reload();
+    await opened.signIn();
+    await page().evaluate((url) => (location.href = url), address);
+    for (const reason of [/The turn failed: .*No such thing/, /The turn failed: .*Nor that/])
+      await messages().getByText(reason).waitFor();
     upstream.answerAll(events(messagesEvents("well answered")));
   });
 

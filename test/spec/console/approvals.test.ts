@@ -88,6 +88,21 @@ describe.skipIf(findChromium() === undefined)("approvals in the web console", ()
     await page.setViewportSize(DESKTOP);
   });
 
+  it("show hidden characters of arguments as escapes, also where they are edited", async () => {
+    const { page } = opened;
+    const query = await asked("DelegateToAgent \u202egro.live\u202c");
+    const shown = await page.getByRole("group", { name: "arguments of DelegateToAgent" }).textContent();
+    await button("Edit arguments").click();
+    for (const text of [shown!, await page.getByLabel("Your arguments").inputValue()]) {
+      expect(text).toContain("\\u202egro.live\\u202c");
+      expect(text).not.toMatch(/[\u202e\u202c]/);
+    }
+    await button("Use the model’s arguments").click();
+    await button("Reject DelegateToAgent").click();
+    await query.ended;
+    await page.getByText("No call waits for a decision").waitFor();
+  });
+
   it("are approved with edited arguments, which must fit the tool", async () => {
     const { page } = opened;
     const query = await asked();

@@ -101,15 +101,19 @@ describe.skipIf(findChromium() === undefined)("the web console with the keyboard
       .first()
       .waitFor({ state: "detached" });
   }
-  /** Presses Tab until the focus is where it was before. */
+  /** Presses Tab until the focus is where it was before. The page reads no data meanwhile: elements that come or go are not reached. */
   async function walk(): Promise<Walk> {
     const { page } = opened;
+    await page.evaluate(hidePage);
+    await opened.untilRead();
     await page.evaluate(beginWalk);
     for (let presses = 0; presses < MOST_STOPS; presses++) {
       await press("Tab");
       if (await page.evaluate(noteStop)) break;
     }
-    return page.evaluate(endWalk);
+    const walked = await page.evaluate(endWalk);
+    await page.evaluate(showPage);
+    return walked;
   }
   async function expectWhole() {
     const { missed, faults, stops } = await walk();
@@ -364,6 +368,15 @@ function nameOfFocus(): string {
   const { labels } = element as HTMLInputElement;
   const label = [...(labels ?? [])].map(({ textContent }) => textContent.trim()).join(" ");
   return element.getAttribute("aria-label") ?? (label || element.textContent.trim().replaceAll(/\s+/g, " "));
+}
+
+/** A hidden page does not read its data again. */
+function hidePage(): void {
+  Object.defineProperty(document, "hidden", { configurable: true, value: true });
+}
+
+function showPage(): void {
+  Reflect.deleteProperty(document, "hidden");
 }
 
 function beginWalk(): void {

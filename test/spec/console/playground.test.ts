@@ -417,8 +417,8 @@ describe.skipIf(findChromium() === undefined)("the playground of the web console
         await status("Completed").waitFor();
         await expect.poll(() => message(3).inputValue()).toBe("tool result: sunny ☀");
         const ofPage = upstream.requests.at(-1)!;
-        const PORTICO_TOKEN = await token();
-        const env = { ...process.env, PORTICO_TOKEN };
+        const SAFE_TOKEN = await token();
+        const env = { ...process.env, SAFE_TOKEN };
         const ofCurl = await run("bash", ["-c", curl.replace("curl ", "curl -sSf ")], { env });
         expect(await lastBody()).toEqual(await ofPage.json());
         const eval_ = ["--input-type=module-typescript", "--eval", typescript];
@@ -447,7 +447,7 @@ describe.skipIf(findChromium() === undefined)("the playground of the web console
         await button("Send").click();
         await status("Completed").waitFor();
         await expect.poll(() => message(3).inputValue()).toBe("tool result: sunny ☀");
-        const env = { ...process.env, PYTHONPATH: folder.path, PORTICO_TOKEN: "of-the-environment", PYTHONUTF8: "1" };
+        const env = { ...process.env, PYTHONPATH: folder.path, SAFE_TOKEN: "of-the-environment", PYTHONUTF8: "1" };
         const { stdout } = await run("python3", ["-c", python], { env });
         const address = opened.service.url("proxy").replace(protocol === "messages" ? /\/v1$/ : /$^/, "");
         expect(JSON.parse(stdout)).toEqual([address, "of-the-environment", await lastBody()]);
@@ -462,7 +462,7 @@ describe.skipIf(findChromium() === undefined)("the playground of the web console
       expect(await code("curl").textContent()).not.toContain("echo:");
       await message(3).fill("more");
       await expect.poll(() => code("curl").textContent()).toContain("echo: hello");
-      expect(await copied("curl")).toContain("$PORTICO_TOKEN");
+      expect(await copied("curl")).toContain("$SAFE_TOKEN");
     });
 
     it("shortens images where it is shown", async () => {

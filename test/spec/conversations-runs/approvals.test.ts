@@ -23,11 +23,12 @@ const tool = (name: string, more: Partial<ports.ToolDefinition> = {}) => ({
 });
 const erase = tool("erase", { riskLevel: "critical", requiresConfirmation: true });
 const shred = tool("shred", { riskLevel: "high", requiresConfirmation: true, idempotent: true });
+const mend = tool("mend", { riskLevel: "high", requiresConfirmation: true });
 const look = tool("look", { idempotent: true });
 const touch = tool("touch");
 const agent = (toolPolicy?: ports.ToolPolicy) => ({
   name: "Looper",
-  tools: ["erase", "shred", "look", "touch", "SendUserMessage"],
+  tools: ["erase", "shred", "mend", "look", "touch", "SendUserMessage"],
   ...(toolPolicy && { toolPolicy }),
 });
 const LISTENER = "client-0123456789abcdef";
@@ -58,7 +59,7 @@ let client: AgentClient;
 const start = async ({ policy, ...options }: AgentServiceOptions & { readonly policy?: ports.ToolPolicy } = {}) => {
   service = await startAgentService({
     agents: new Map([["looper", agent(policy)]]),
-    adapters: [functionTools({ tools: [erase, shred, look, touch] })],
+    adapters: [functionTools({ tools: [erase, shred, mend, look, touch] })],
     dataDir: folder.path,
     ...options,
   });
@@ -155,6 +156,72 @@ describe("a call that needs an approval makes the turn wait (open points 14)", (
     await client.ended(clientRequestId);
     expect(done.map(([name]) => name)).toEqual(["erase", "touch"]);
   });
+
+  it.each([
+    ["changes", { decision: "approve", arguments: { path: "other" }, comment: "This one." }, "approved", "other"],
+    ["rejects", { decision: "reject", comment: "Never." }, "rejected", undefined],
+  ] as const)("receipt, conversation and trace show what a person %s", async (_how, body, status, executed) => {
+    await start();
+    const { clientRequestId, runId, conversationId, call } = await asked("use erase");
+    await decide(runId, call.callId, body, "owner");
+    await client.ended(clientRequestId);
+    const told = messages(clientRequestId, "approval")[1];
+    expect(told.decidedAt).toMatch(/^\d{4}-.*Z$/);
+    const { tool_calls } = await receiptOf(runId);
+    expect(tool_calls).toEqual([
+      {
+        ...{ id: call.callId, tool_id: "erase", name: "erase", is_error: status === "rejected" },
+        arguments: executed === undefined ? call.arguments : { path: executed },
+        ...(executed !== undefined && { proposed_arguments: call.arguments }),
+        decision: { status, user_id: "owner", at: told.decidedAt, comment: body.comment },
+      },
+    ]);
+    const { body: page } = await service.call("member", "GET", `/api/conversations/${conversationId}/messages`);
+    expect(page.messages.flatMap(({ parts }: any) => parts).find(({ type }: any) => type === "tool_call")).toMatchObject({
+      // What the model reads again in later turns.
+      arguments: call.arguments,
+      decision: {
+        ...{ status, decidedBy: "owner", decidedAt: told.decidedAt, comment: body.comment },
+        ...(executed !== undefined && { arguments: { path: executed } }),
+      },
+    });
+    const { turns } = (await service.call("owner", "GET", `/api/runs/${runId}/trace`)).body;
+    expect(turns[0].trace.entries.filter(({ kind }: any) => kind === "tool")).toMatchObject([
+      {
+        ...{ name: "erase", decision: status, decided_by: "owner", decided_at: told.decidedAt },
+        ...(executed !== undefined && { edited: true }),
+      },
+    ]);
+  });
+
+  it("a turn that breaks off after a decision keeps it in its receipt", async () => {
+    await start();
+    const { clientRequestId, sessionId, runId, calls } = await asked("use erase and shred", 2);
+    await decide(runId, calls[0].callId, { decision: "approve", arguments: { path: "other" } });
+    client.socket.emit("query:abort", { sessionId, clientRequestId });
+    await client.ended(clientRequestId);
+    const [first, second] = (await receiptOf(runId)).tool_calls;
+    expect([done, first.is_error]).toEqual([[], true]);
+    expect(second).toMatchObject({ tool_id: "shred", is_error: true });
+  });
+
+  it.each([
+    [0, 1],
+    [1, 0],
+  ])(
+    "two calls of one lane are shown together, decided in any order (%i, %i), and run in the model's order",
+    async (...order) => {
+      await start();
+      const { clientRequestId, runId, calls } = await asked("use erase, then mend, then touch", 2);
+      expect(calls.map(({ toolId }: any) => toolId)).toEqual(["erase", "mend"]);
+      for (const at of order) {
+        expect(done).toEqual([]);
+        await decide(runId, calls[at].callId, { decision: "approve" });
+      }
+      await client.ended(clientRequestId);
+      expect(done.map(([name]) => name)).toEqual(["erase", "mend", "touch"]);
+    },
+  );
 
   it("the next turn of the session comes after it, and other sessions go on", async () => {
     await start();

@@ -60,6 +60,28 @@ describe.each(protocols)("an answer of %s that ends without its protocol's end (
   });
 });
 
+describe.each(protocols)("an answer of %s with many tool calls", (protocol) => {
+  const calls = (count: number) => Array.from({ length: count }, (_, at) => ({ ...act, id: `call_${at}` }));
+
+  it("runs 1,000 of them, also if all have the same ID", async () => {
+    const repeated = calls(1_000).map((call) => ({ ...call, id: "call" }));
+    looped.upstream.answerNext(
+      events(answerEvents(protocol, { calls: repeated })),
+      events(answerEvents(protocol, { text: "done" })),
+    );
+    const { event, data } = await looped.ask(protocol, "go");
+    expect([event, data.result?.output, ran.length]).toEqual(["query:complete", "done", 1_000]);
+  });
+
+  it("is broken with 1,001: the turn fails, its text is kept, and none of them runs", async () => {
+    looped.upstream.answerNext(events(answerEvents(protocol, { text: "I act.", calls: calls(1_001) })));
+    const { event, data, receipt } = await looped.ask(protocol, "go");
+    const words = "The model's answer has more than 1000 tool calls";
+    expect([event, data.code, data.error, ran, receipt.tool_calls]).toEqual(["query:error", "broken_answer", words, [], []]);
+    expect(receipt).toMatchObject({ output: "I act.", failure: { code: "broken_answer", message: words } });
+  });
+});
+
 describe.each(protocols)("an answer of %s that did not simply stop (open points 13)", (protocol) => {
   const answer = (given: ScriptedAnswer) => looped.upstream.answerNext(events(answerEvents(protocol, given)));
 

@@ -3,11 +3,12 @@ import { runInNewContext } from "node:vm";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { createManualClock } from "@portico/adapters/clock/manual";
-import { ports } from "@portico/core";
+import { createSystemClock, ports } from "@portico/core";
+import { SchemaChecks } from "@portico/core/kit";
 import { connectAgent } from "@portico/client";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type AgentService, type AgentServiceOptions, startAgentService, TOKENS } from "../../harness/agent-app.ts";
-import { argumentsCheck } from "../../../plugins/src/conversations-runs/turns/tool-arguments.ts";
+import { createArgumentsFault } from "../../../plugins/src/conversations-runs/turns/tool-arguments.ts";
 import { openBrokenLine } from "../../harness/broken-line.ts";
 import { temporaryFolder } from "../../harness/portico-process.ts";
 import { createScriptedEngine, untilStopped } from "../../harness/scripted-agent.ts";
@@ -87,7 +88,7 @@ describe("a turn whose end does not fit into a log entry", () => {
     const client = await service.connect();
     const { clientRequestId } = await client.start("large");
     const { sessionId, conversationId } = await client.event("query:started", clientRequestId);
-    await within(client.ended(clientRequestId), 1000);
+    await within(client.ended(clientRequestId));
     const next = await client.followUp(sessionId, "go on");
     expect.soft(next.status).toBe(202);
     expect.soft(await within(client.ended(next.clientRequestId))).not.toBe("never");
@@ -118,8 +119,7 @@ describe("a log that is away for a moment when a turn begins", () => {
     log.appendAll = real;
     await service.close();
     const second = await open();
-    await pause(500);
-    expect.soft(await look(second, clientRequestId)).toBe("committed");
+    await expect.poll(() => look(second, clientRequestId)).toBe("committed");
     expect.soft([...service.engine.played, ...second.engine.played]).toEqual(["hello"]);
   });
 });
@@ -129,19 +129,17 @@ describe("a log that is away until the service stops", () => {
     const service = await open();
     const client = await service.connect();
     const log = service.app.port(ports.log) as any;
-    const real = log.appendAll;
+    let refused = 0;
     service.engine.on("hello", async () => {
-      log.appendAll = () => Promise.reject(new ports.LogUnavailable("disk full"));
+      log.appendAll = () => (refused++, Promise.reject(new ports.LogUnavailable("disk full")));
     });
     const { clientRequestId } = await client.start("hello");
     const { runId } = await client.event("query:started", clientRequestId);
-    await pause(300);
-    log.appendAll = real;
-    await pause(200);
+    await expect.poll(() => refused).toBeGreaterThan(0);
     await service.close();
     const second = await open();
-    await pause(300);
-    expect((await second.call("owner", "GET", `/api/runs/${runId}`)).body.status).not.toBe("running");
+    const status = async () => (await second.call("owner", "GET", `/api/runs/${runId}`)).body.status;
+    await expect.poll(status).not.toBe("running");
   });
 });
 
@@ -175,9 +173,11 @@ describe("a client that comes back while a turn talks that began without it", ()
     const gate = Promise.withResolvers<void>();
     service.engine.on("first", () => gate.promise);
     let isOver = false;
+    const begun = Promise.withResolvers<void>();
     const more = Promise.withResolvers<void>();
     service.engine.on("second", async (_turn, { say }) => {
       for (let piece = 1; piece <= 5; piece++) await say({ type: "text", delta: `${piece} ` });
+      begun.resolve();
       await more.promise;
       for (let piece = 6; piece <= 10; piece++) await say({ type: "text", delta: `${piece} ` });
       isOver = true;
@@ -190,8 +190,7 @@ describe("a client that comes back while a turn talks that began without it", ()
     await pause(100);
     await clock.advance(3 * 60_000);
     gate.resolve();
-    await expect.poll(() => service.engine.played.length).toBe(2);
-    await pause(50);
+    await begun.promise;
     const back = await service.connect("owner", {
       clientInstanceId: client.clientInstanceId,
       received: { [second.clientRequestId]: 0 },
@@ -230,15 +229,16 @@ describe("a client that comes back while a turn talks that began without it", ()
     line.cut();
     // The next process: what waited begins at once, before its client is back.
     const engine = createScriptedEngine();
+    let said = 0;
     engine.on("second", async (_turn, { say }) => {
       for (let piece = 1; piece <= 1500; piece++) {
         await say({ type: "text", delta: `${piece} ` });
+        said = piece;
         await pause(1);
       }
     });
     const next = await open({ engine });
-    await expect.poll(() => engine.played.length).toBe(1);
-    await pause(300);
+    await expect.poll(() => said).toBeGreaterThan(50);
     line.fate = (first) => (first.includes("/socket.io/") && connections++, "through");
     line.target = next.url;
     const seqs: number[] = [];
@@ -276,7 +276,6 @@ describe("a replay of much", () => {
           back.ended(clientRequestId).then(() => (ended = true)),
           new Promise((resolve) => back.socket.once("disconnect", resolve)),
         ]),
-        2000,
       );
       received = Math.max(received, ...back.of(clientRequestId).map(({ data }) => data.message?.seq ?? 0));
       back.leave();
@@ -454,12 +453,14 @@ describe("the client package and a replay of much", () => {
 describe("an engine that goes on talking after it was stopped", () => {
   it("nothing is told after query:complete", async () => {
     const service = await open();
+    const silent = Promise.withResolvers<void>();
     service.engine.on("talks", async (_turn, context) => {
       void (async () => {
         for (let piece = 0; piece < 20; piece++) {
           void context.say({ type: "text", delta: "x" });
           await pause(20);
         }
+        silent.resolve();
       })();
       await untilStopped(context);
     });
@@ -469,7 +470,9 @@ describe("an engine that goes on talking after it was stopped", () => {
     await pause(50);
     client.socket.emit("query:abort", { sessionId, clientRequestId });
     await client.ended(clientRequestId);
-    await pause(300);
+    await silent.promise;
+    // What was sent before has arrived when this turn has ended.
+    await client.ended((await client.start("next")).clientRequestId);
     expect(client.of(clientRequestId).at(-1)!.event).toBe("query:complete");
   });
 });
@@ -480,19 +483,19 @@ describe("schemas of tools that are listed again", () => {
     const gc = runInNewContext("gc") as () => void;
     const refs: WeakRef<object>[] = [];
     const control: WeakRef<object>[] = [];
-    (() => {
+    const checks = new SchemaChecks(createSystemClock());
+    const argumentsFault = createArgumentsFault(checks);
+    await (async () => {
       for (let n = 0; n < 20; n++) control.push(new WeakRef({ properties: { n } }));
       for (let n = 0; n < 20; n++) {
         const schema = { type: "object", properties: { [`q${n}`]: { type: "string" } } };
         refs.push(new WeakRef(schema.properties));
-        argumentsCheck(schema)({});
+        await argumentsFault(schema, {});
       }
     })();
-    await pause(50);
-    gc();
-    await pause(50);
-    gc();
-    expect(control.filter((ref) => ref.deref()).length).toBeLessThan(5);
-    expect(refs.filter((ref) => ref.deref()).length).toBeLessThan(5);
+    await checks.close();
+    const living = (some: readonly WeakRef<object>[]) => () => (gc(), some.filter((ref) => ref.deref()).length);
+    await expect.poll(living(control)).toBeLessThan(5);
+    await expect.poll(living(refs)).toBeLessThan(5);
   });
 });

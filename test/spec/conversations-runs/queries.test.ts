@@ -133,6 +133,9 @@ describe("POST /api/query/start (4.6)", () => {
     ["no agentId", { options: {} }],
     ["maxTurns 0", { options: { agentId: "helper", maxTurns: 0 } }],
     ["maxTurns 101", { options: { agentId: "helper", maxTurns: 101 } }],
+    ["metadata that is a list", { options: { agentId: "helper", metadata: ["a"] } }],
+    ["metadata that is an empty list", { options: { agentId: "helper", metadata: [] } }],
+    ["metadata with a name that objects inherit", { options: { agentId: "helper", metadata: { constructor: "a" } } }],
     ["metadata that is no object of strings", { options: { agentId: "helper", metadata: { a: 1 } } }],
     ["half a surrogate pair", { prompt: "\ud800" }],
     ["an agent that is not there", { options: { agentId: "nobody" } }],
@@ -480,6 +483,56 @@ describe("query:abort (4.6, open points 7)", () => {
     expect((await client.ended(front.clientRequestId)).data.terminal.status).toBe("completed");
   });
 
+  it("with only a clientRequestId stops a turn that has not begun (open points 15)", async () => {
+    const gate = createGate();
+    service.engine.on("ahead of it", () => gate.opened);
+    const front = await client.start("ahead of it");
+    const { conversationId } = await client.event("query:started", front.clientRequestId);
+    const waiting = await client.start("stopped by its request", {}, { conversationId });
+    client.socket.emit("query:abort", { clientRequestId: waiting.clientRequestId });
+    const other = await client.start("after the abort");
+    await client.ended(other.clientRequestId);
+    gate.open();
+    expect((await client.ended(waiting.clientRequestId)).data).toMatchObject({
+      terminal: { status: "interrupted", reason: "user_stop", partial: "" },
+    });
+    expect(service.engine.played).not.toContain("stopped by its request");
+    expect((await client.ended(front.clientRequestId)).data.terminal.status).toBe("completed");
+  });
+
+  it("that contradicts the turn in any identifier has no effect", async () => {
+    const gate = createGate();
+    service.engine.on("named wrongly", () => gate.opened);
+    const { clientRequestId } = await client.start("named wrongly");
+    const { sessionId, conversationId } = await client.event("query:started", clientRequestId);
+    const elsewhere = await client.start("elsewhere");
+    const other = await client.event("query:started", elsewhere.clientRequestId);
+    await client.ended(elsewhere.clientRequestId);
+    for (const named of [
+      { sessionId, agentId: "boss" },
+      { sessionId, conversationId: other.conversationId },
+      { sessionId, clientRequestId: elsewhere.clientRequestId },
+      { sessionId: other.sessionId, clientRequestId },
+      { clientRequestId, agentId: "boss" },
+      { clientRequestId, conversationId: other.conversationId },
+      { sessionId, conversationId, clientRequestId, agentId: "boss" },
+      { conversationId },
+    ])
+      client.socket.emit("query:abort", named);
+    const after = await client.start("after wrong aborts");
+    await client.ended(after.clientRequestId);
+    gate.open();
+    expect((await client.ended(clientRequestId)).data.terminal.status).toBe("completed");
+  });
+
+  it("with all identifiers of the turn stops it", async () => {
+    service.engine.on("named completely", (_turn, context) => untilStopped(context));
+    const { clientRequestId } = await client.start("named completely");
+    const { sessionId, conversationId, agentId } = await client.event("query:started", clientRequestId);
+    client.socket.emit("query:abort", { sessionId, conversationId, agentId, clientRequestId });
+    expect((await client.ended(clientRequestId)).data.terminal).toMatchObject({ status: "interrupted", reason: "user_stop" });
+  });
+
   it("of another user's session does nothing", async () => {
     const gate = createGate();
     service.engine.on("guarded turn", () => gate.opened);
@@ -487,6 +540,8 @@ describe("query:abort (4.6, open points 7)", () => {
     const { sessionId } = await client.event("query:started", clientRequestId);
     const stranger = await service.connect("member");
     stranger.socket.emit("query:abort", { sessionId, clientRequestId });
+    stranger.socket.emit("query:abort", { sessionId });
+    stranger.socket.emit("query:abort", { clientRequestId });
     const theirs = await stranger.start("mine");
     await stranger.ended(theirs.clientRequestId);
     gate.open();

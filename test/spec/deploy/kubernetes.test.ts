@@ -160,6 +160,21 @@ describe("the manifests of deploy/kubernetes", () => {
     expect(backends.map((name: string) => named("Service", name) !== undefined)).toEqual([true, true, true]);
   });
 
+  it("let pods reach stores only inside, and HTTPS only outside or in labelled namespaces", () => {
+    const { egress } = named("NetworkPolicy", "portico")["spec"];
+    const rulesOf = (port: number) => egress.filter(({ ports }: any) => ports.some((each: any) => each.port === port));
+    const targets = egress.flatMap(({ to }: any) => to);
+    for (const { namespaceSelector } of targets.filter((each: any) => each.namespaceSelector))
+      expect(Object.keys(namespaceSelector.matchLabels)).toHaveLength(1);
+    const isPrivate = /^(?:10|100\.64|172\.16|192\.168|fc00:)/;
+    for (const port of [5432, 6379])
+      for (const { ipBlock } of rulesOf(port).flatMap(({ to }: any) => to)) if (ipBlock) expect(ipBlock.cidr).toMatch(isPrivate);
+    const [{ to }] = rulesOf(443);
+    const [four, six] = to.flatMap(({ ipBlock }: any) => (ipBlock ? [ipBlock] : []));
+    expect(four.except).toEqual(expect.arrayContaining(["10.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16"]));
+    expect(six.except).toEqual(expect.arrayContaining(["fc00::/7", "fe80::/10"]));
+  });
+
   it.each(pods)("give pods few rights, as the standard `restricted` of Kubernetes demands: %s", (_name, { spec }) => {
     expect(spec.securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } });
     expect(spec).toMatchObject({ automountServiceAccountToken: false, enableServiceLinks: false });

@@ -74,7 +74,7 @@ export function keepsTheRulesOfProxies(
 
   it("signs in with a link at publicUrl to all areas, on the service's own page alone", async () => {
     const { stdout } = await service.run("console");
-    const [, code] = /^https:\/\/agents\.example\/#\/sign-in\/([\w-]{43})\n$/.exec(stdout)!;
+    const [, code] = /^https:\/\/agents\.example\/#\/sign-in\/(signin_[\w-]{43})\n$/.exec(stdout)!;
     const exchange = (origin: string) => {
       const headers = { origin, "sec-fetch-site": "same-origin", "content-type": "application/json" };
       return call("agents.example", { path: "/api/sign-in", method: "POST", headers, body: JSON.stringify({ code }) });
@@ -113,6 +113,7 @@ export function keepsTheRulesOfProxies(
       .catch(() => "");
     expect(answer).not.toContain("alive");
     const agent = await call("agents.example", { path: "/healthz", method: "GET" });
+    expect(agent.headers["strict-transport-security"]).toBe("max-age=31536000");
     expect(await agent.body.text()).toContain("alive");
   });
 
@@ -131,6 +132,7 @@ export function keepsTheRulesOfProxies(
       const headers = { "content-type": "application/x-www-form-urlencoded", origin: "null" };
       const sent = method === "POST" ? { headers, body: "decision=approve" } : {};
       const page = await call("workflows.example", { path: "/approve/wrong", method, ...sent });
+      expect(page.headers["strict-transport-security"]).toBe("max-age=31536000");
       expect([page.statusCode, await page.body.text()]).toEqual([404, expect.stringContaining("This link is not valid")]);
     }
     const elsewhere = await call("agents.example", { path: "/approve/wrong", method: "GET" });

@@ -118,6 +118,6 @@ it("a page without an access stops the start with a sentence", async () => {
 it("a port that the access of a page needs and no adapter fills stops the start with a sentence", async () => {
   const plugins = [metrics({ surface: "bar", access: instanceAccess, measured })];
   await expect(createApp({ name: "bar", plugins })).rejects.toThrow(
-    'Plugin "metrics-bar" needs port "identity", which no adapter of this preset fills',
+    'port "identity" (for plugin "metrics-bar"): add tokenIdentity({ tokens }) from @portico/adapters/identity/tokens',
   );
 });

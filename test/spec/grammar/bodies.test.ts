@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
+import { gzipSync } from "node:zlib";
 import { PassThrough, Readable } from "node:stream";
 import { createManualClock, manualClock } from "@portico/adapters/clock/manual";
 import { createMemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
@@ -40,6 +41,28 @@ describe("a body that is cut", () => {
     } as RequestInit);
     expect([response.status, await response.json()]).toEqual([400, { error: "invalid_request" }]);
     expect(service.telemetry.lines).toEqual([]);
+  });
+});
+
+describe.each(["node", "fetch"] as const)("a body with a Content-Encoding on a %s host", (host) => {
+  it.each(["gzip", "br", "deflate, gzip", "x-own"])("is refused with 415 and the reason: %s", async (encoding) => {
+    await using service = await open(host);
+    const response = await service.call("/save", {
+      method: "POST",
+      headers: { ...JSON_TYPE, "content-encoding": encoding },
+      body: gzipSync("{}"),
+    });
+    expect([response.status, response.headers.get("accept-encoding"), await response.json()]).toEqual([
+      415,
+      "identity",
+      { error: "unsupported_media_type" },
+    ]);
+  });
+
+  it("is read with `identity`, which is no encoding", async () => {
+    await using service = await open(host);
+    const headers = { ...JSON_TYPE, "content-encoding": "Identity" };
+    expect((await service.call("/save", { method: "POST", headers, body: "{}" })).status).toBe(204);
   });
 });
 

@@ -1,7 +1,11 @@
+import "reflect-metadata";
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
 import { manualClock } from "@portico/adapters/clock/manual";
 import { createApp, defineAdapter, defineManyPort, definePort, portToken, ports } from "@portico/core";
 import { container as global, type DependencyContainer, inject, injectable } from "tsyringe";
 import { beforeEach, describe, expect, it } from "vitest";
+import { root } from "../../rooms/repository.ts";
 
 const house = definePort<{ readonly rooms: number }>("test/house");
 const guests = defineManyPort<string>("test/guests");
@@ -77,6 +81,15 @@ describe("an app in a host's container", () => {
     expect(() => container.resolve(portToken(house))).toThrow('App "first" is closed, and its port "test/house" with it');
     await using second = await createApp(preset("second"), { container });
     expect(container.resolve(portToken(house))).toBe(second.port(house));
+  });
+
+  it("is the host's own library: an app does not load it", async () => {
+    const program = `
+      await import("@portico/core");
+      const { createRequire } = await import("node:module");
+      console.log(typeof Reflect.getMetadata, Object.keys(createRequire(import.meta.url).cache).filter((file) => file.includes("tsyringe")).length);`;
+    const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program], { cwd: root });
+    expect(stdout.trim()).toBe("undefined 0");
   });
 
   it("an app and its host's container are disposed of independently", async () => {

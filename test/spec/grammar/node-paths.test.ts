@@ -5,6 +5,7 @@ import type { Duplex } from "node:stream";
 import { createMemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { type App, createApp, defineContract, definePlugin, ports, reply } from "@portico/core";
 import { attach, refuseUpgrade, toNodeHandler } from "@portico/core/node";
+import express from "express";
 import { H3 } from "h3";
 import { toNodeHandler as h3ToNode } from "h3/node";
 import * as v from "valibot";
@@ -104,6 +105,22 @@ describe("a Node path", () => {
       { level: "error", fields: { path: "/broken/" }, cause: { name: "RangeError" } },
       { level: "error", fields: { path: "/broken/" }, cause: { name: "RangeError" } },
     ]);
+  });
+});
+
+describe("a surface that no host attached", () => {
+  it("says so once in its log: for a web request, and for an upgrade", async () => {
+    await using first = await open();
+    first.paths.serve(path("/live/"));
+    for (let times = 0; times < 2; times++) await first.surface("agent").fetch(new Request("http://test/live/"));
+    await using second = await open();
+    second.paths.serve(path("/live/"));
+    await using host = await listen(toNodeHandler(second.surface("agent")));
+    await host.call("/live/");
+    expect(second.telemetry.lines).toEqual([]);
+    await rawCall(host.origin, "GET /live/ HTTP/1.1\r\nHost: test\r\nConnection: close, Upgrade\r\nUpgrade: websocket\r\n\r\n");
+    const line = { level: "warn", message: expect.stringContaining("is not attached"), fields: { path: "/live/" } };
+    expect([first.telemetry.lines, second.telemetry.lines]).toMatchObject([[line], [line]]);
   });
 });
 
@@ -241,6 +258,52 @@ describe("attached to a server, a surface", () => {
     });
     expect(await host.upgrade("/own")).toContain("host's own");
     expect(await host.upgrade("/live/")).toContain("hello of served /live/");
+  });
+
+  it.each(["agent", "/agent", "/agent/", "//agent//"])("is served under %s as under /agent", async (under) => {
+    await using app = await open();
+    app.paths.serve(path("/live/"));
+    await using host = await attached(app, { agent: under });
+    expect(await host.upgrade("/agent/live/")).toContain("hello of served /live/");
+  });
+
+  it.each(["/:tenant", "/agent/*", "/agent?x", "/agent#x", "http://desk.example/agent", "/a b", "/a//b", "/[a-z]+"])(
+    "is refused under %s, with a sentence",
+    async (under) => {
+      await using app = await open();
+      expect(() => attach(createServer(), app.surface("agent"), { under })).toThrow("give one fixed path");
+    },
+  );
+
+  it("is refused without a path in an object, and without Node's own server", async () => {
+    await using app = await open();
+    const surface = app.surface("agent");
+    for (const wrong of ["/agent", null, { under: 7 }])
+      expect(() => attach(createServer(), surface, wrong as never)).toThrow('{ under: "/agent" }');
+    for (const wrong of [undefined, {}, express()])
+      expect(() => attach(wrong as never, surface)).toThrow("needs the server of node:http that listens");
+  });
+
+  it("warns once if upgrades arrive at another path than it is attached under, and not of the host's own upgrades", async () => {
+    await using app = await open();
+    app.paths.serve(path("/live/"));
+    const warnings: Error[] = [];
+    const note = (warning: Error) => void warnings.push(warning);
+    process.on("warning", note);
+    try {
+      await using other = await attached(app, { agent: "/agent" });
+      other.server.on("upgrade", (_request, socket) => void socket.end("HTTP/1.1 101 Switching Protocols\r\n\r\nown"));
+      await other.upgrade("/own/live/");
+      await using host = await attached(app, { agent: "/agent" });
+      await host.upgrade("/elsewhere/");
+      await host.upgrade("/api/agent/live/?n=1");
+      await host.upgrade("/api/agent/live/");
+      await host.get("/agent/live/");
+    } finally {
+      process.off("warning", note);
+    }
+    expect(warnings).toMatchObject([{ name: "PorticoWarning", code: "PORTICO_ATTACHED_ELSEWHERE" }]);
+    expect(warnings[0]!.message).toContain("An upgrade for /live/ arrived, but not at /agent/live/");
   });
 
   it("gives the server back as it was when it is detached, and takes nothing more", async () => {

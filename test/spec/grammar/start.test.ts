@@ -1,4 +1,5 @@
 import { memoryRecords } from "@portico/adapters/records/memory";
+import { redis } from "@portico/adapters/redis/server";
 import {
   type Adapter,
   createApp,
@@ -8,6 +9,7 @@ import {
   definePlugin,
   definePort,
   definePreset,
+  later,
   type ManyPort,
   type Needs,
   type Plugin,
@@ -53,7 +55,7 @@ describe("adapters", () => {
 
   it("whose needed port has no adapter stop the start with a clear message", async () => {
     await expect(createApp({ name: "x", adapters: [loud([], garden, "garden", { house })] })).rejects.toThrow(
-      'Adapter "garden" needs port "house", which no adapter of this preset fills',
+      'Preset "x" has no adapter for a port that parts of it need:\n  port "house" (for adapter "garden")',
     );
   });
 
@@ -112,9 +114,15 @@ describe("a failed start", () => {
         return "house";
       },
     });
-    await expect(
-      createApp({ name: "bad", adapters: [stuck(), loud([], garden, "garden", { guests: definePort("nobody") })] }),
-    ).rejects.toThrow('needs port "nobody"');
+    const broken = defineAdapter({
+      name: "broken",
+      port: garden,
+      needs: { house },
+      open() {
+        throw new Error("no key");
+      },
+    });
+    await expect(createApp({ name: "bad", adapters: [stuck(), broken()] })).rejects.toThrow("no key");
   });
 });
 
@@ -177,11 +185,64 @@ describe("closing", () => {
   });
 });
 
+describe("missing adapters", () => {
+  it("are all named in one error, each with an adapter to write down, before anything is opened", async () => {
+    const log: string[] = [];
+    const adapters = [loud(log, house, "house"), loud(log, garden, "garden", { records: ports.records, own: definePort("own") })];
+    const plugins = [plugin("thirsty", { records: ports.records, engine: later(ports.engine), log: ports.log })];
+    const failure = (await createApp({ name: "shop", adapters, plugins }).catch((error: unknown) => error)) as Error;
+    expect(failure.message).toBe(
+      [
+        'Preset "shop" has no adapter for 4 ports that parts of it need:',
+        '  port "records" (for adapter "garden", plugin "thirsty"): add sqliteRecords({ path }) from @portico/adapters/records/sqlite',
+        '  port "own" (for adapter "garden")',
+        '  port "engine" (for plugin "thirsty"): add embeddedEngine({}) from @portico/adapters/engine/embedded',
+        '  port "log" (for plugin "thirsty"): add sqliteLog({}) from @portico/adapters/log/sqlite',
+      ].join("\n"),
+    );
+    expect(log).toEqual([]);
+  });
+
+  it("have an adapter that exists, for each port of the packages that presets fill", async () => {
+    const builtIn = ["areas", "clock", "ids", "node-paths", "readiness", "telemetry", "websocket-paths"];
+    const all = [...Object.values<unknown>(ports), redis].filter(isSinglePort).filter(({ id }) => !builtIn.includes(id));
+    const needs = Object.fromEntries(all.map((port) => [port.id, port]));
+    const failure = (await createApp({ name: "x", plugins: [plugin("all", needs)] }).catch((error: unknown) => error)) as Error;
+    const [, ...lines] = failure.message.split("\n");
+    expect(lines).toHaveLength(all.length);
+    for (const line of lines) {
+      const [, name = "", module = ""] = /: add (?:\.\.\.)?(\w+)\(\{.*\}\)(?: in plugins)? from (\S+)$/.exec(line) ?? [];
+      expect(await import(/* @vite-ignore */ module), line).toHaveProperty(name, expect.any(Function));
+    }
+  });
+});
+
+describe("parts of a preset", () => {
+  const called = plugin("called", {});
+  it.each<[string, unknown, string]>([
+    ["an adapter that was not called", { adapters: [memoryRecords] }, 'adapters[0]: "records/memory" was not called'],
+    ["a list that was not spread", { adapters: [[memoryRecords()]] }, "adapters[0] is a list. Spread it"],
+    ["a missing adapter", { adapters: [memoryRecords(), undefined] }, "adapters[1] is nothing, not an adapter"],
+    ["a plugin among the adapters", { adapters: [called] }, "adapters[0] is a plugin: list it in plugins"],
+    ["an adapter among the plugins", { plugins: [memoryRecords()] }, "plugins[0] is an adapter: list it in adapters"],
+    ["a plugin that was not called", { plugins: [definePlugin(called.spec)] }, 'plugins[0]: "called" was not called'],
+    ["an object of another kind", { plugins: [{ name: "called" }] }, "plugins[0] is an object, not a plugin"],
+    ["a parent that was not called", { extends: definePreset(() => ({ name: "y" })) }, "extends a preset that was not called"],
+  ])("stop the start with a sentence: %s", async (_what, parts, sentence) => {
+    await expect(createApp({ name: "x", ...(parts as object) })).rejects.toThrow(sentence);
+    await expect(createApp({ name: "child", extends: { name: "x", ...(parts as object) } })).rejects.toThrow(sentence);
+  });
+
+  it("stop the start with a sentence: a preset that was not called", async () => {
+    await expect(createApp(definePreset(() => ({ name: "y" })) as never)).rejects.toThrow("A preset was not called");
+  });
+});
+
 describe("plugins", () => {
   it("whose needed port has no adapter stop the start with a clear message", async () => {
     const thirsty = plugin("thirsty", { records: ports.records });
     await expect(createApp({ name: "x", plugins: [thirsty] })).rejects.toThrow(
-      'Plugin "thirsty" needs port "records", which no adapter of this preset fills',
+      'port "records" (for plugin "thirsty"): add sqliteRecords({ path }) from @portico/adapters/records/sqlite',
     );
     await (await createApp({ name: "x", adapters: [memoryRecords()], plugins: [thirsty] })).close();
   });
@@ -219,7 +280,7 @@ describe("plugins", () => {
       (error: Error) => error,
     );
     expect((failure as Error).message).toBe(
-      'Plugin "picky" was given options that it does not take:\n  limit: expected number\n  nmae: expected never',
+      'Plugin "picky" was given options that it does not take:\n  limit: expected a number, found a string\n  nmae: expected no such option, found a number; did you mean "name"?',
     );
   });
 
@@ -339,7 +400,7 @@ describe("an app", () => {
   it("without a surface says so", async () => {
     await using app = await createApp({ name: "bare" });
     expect(() => app.fetch(new Request("http://test/"))).toThrow("(none)");
-    expect(() => app.port(house)).toThrow('App "bare" needs port "house"');
+    expect(() => app.port(house)).toThrow('App "bare" has no adapter for the port "house"');
   });
 
   it("does not see another app in the same process", async () => {
@@ -418,4 +479,8 @@ function route(
     ),
     setup: () => ({ only: () => text }),
   })({});
+}
+
+function isSinglePort(value: unknown): value is Port<unknown> {
+  return typeof value === "object" && value !== null && "many" in value && value.many === false;
 }

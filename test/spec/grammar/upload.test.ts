@@ -103,6 +103,7 @@ describe("an upload", () => {
     ["a line end before it", `\r\n${form(part(FILE, "hello"))}`],
     ["something behind it", `${form(part(FILE, "hello"))}behind`],
     ["no line end behind it", form(part(FILE, "hello")).trimEnd()],
+    ["blanks behind its boundaries", form(part(FILE, "hello")).replaceAll(/(?<=--portico\d+(?:--)?)\r\n/g, " \t \r\n")],
     ["a folded header", form(part(FILE.replace("; filename", ";\r\n filename"), "hello"))],
   ])("may have %s", async (_what, body) => {
     expect((await buffer((await open(body)).stream)).toString()).toBe("hello");
@@ -208,6 +209,8 @@ describe("an upload is refused", () => {
   it.each([
     ["a second file", "second_part", form(part(FILE, "x") + part(FILE, "y"))],
     ["a second file that is the same", "second_part", form(part(FILE, "x") + part(FILE, "x"))],
+    ["a second file behind blanks", "second_part", form(part(FILE, "x") + part(FILE, "y").replace("\r\n", " \t\r\n"))],
+    ["blanks before the end of its last boundary", "malformed", form(part(FILE, "x")).replace(/--\r\n$/, " --\r\n")],
     ["a field behind it", "second_part", form(`${part(FILE, "x")}${part('Content-Disposition: form-data; name="n"', "1")}`)],
     ["a second part without a head", "second_part", form(`${part(FILE, "x")}--${BOUNDARY}\r\n\r\n`)],
     ["its boundary in the file", "malformed", form(part(FILE, `x\r\n--${BOUNDARY}y`))],
@@ -519,7 +522,7 @@ function model(body: Buffer, boundary: string): { readonly bytes: Buffer | "refu
   const delimiter = `\r\n--${boundary}`;
   const start = text.indexOf(delimiter);
   if (start < 0) return refused;
-  const line = start + delimiter.length;
+  const line = start + delimiter.length + /^[ \t]*/.exec(text.slice(start + delimiter.length))![0].length;
   const end = text.indexOf(delimiter, line);
   const head = text.indexOf("\r\n\r\n", line);
   if (!text.startsWith("\r\n", line) || end < 0 || head < 0 || head + 4 > end) return refused;

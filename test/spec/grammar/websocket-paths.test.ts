@@ -11,7 +11,7 @@ describe("a WebSocket path", () => {
   it("hands its hooks to the host on the answer to a request for a WebSocket, before a route of the same path", async () => {
     await using app = await open();
     app.paths.serve(shared);
-    expect(await hooksOf(app, "/shared/?a=1")).toBe(hooks);
+    expect(await hooksOf(app, "/shared/?a=1")).toEqual({ open: expect.any(Function) });
   });
 
   it("hands them through a host that has mounted the surface", async () => {
@@ -19,7 +19,7 @@ describe("a WebSocket path", () => {
     app.paths.serve(shared);
     const host = new H3().mount("/agent", { fetch: app.surface("agent").fetch });
     const answer = await host.fetch(new Request("http://test/agent/shared/", upgrade));
-    expect((answer as { crossws?: object }).crossws).toBe(hooks);
+    expect((answer as { crossws?: object }).crossws).toEqual({ open: expect.any(Function) });
   });
 
   it("answers other requests with an explanation of the path", async () => {
@@ -48,7 +48,7 @@ describe("a WebSocket path", () => {
     expect(await (await app.surface("agent").fetch(new Request("http://test/shared/"))).text()).toBe('"route"');
     app.paths.serve({ ...shared });
     release();
-    expect(await hooksOf(app, "/shared/")).toBe(hooks);
+    expect(await hooksOf(app, "/shared/")).toEqual({ open: expect.any(Function) });
   });
 
   it("is served once: a second time stops with a sentence", async () => {

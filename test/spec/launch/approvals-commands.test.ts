@@ -35,8 +35,8 @@ afterEach(async () => {
 
 const run = (...args: string[]) => runCommand(["approvals", ...args], { cwd: folder.path });
 /** The run and the call of a query whose call waits. */
-const asked = async () => {
-  const query = client.submit({ agentId: "boss", prompt: "DelegateToAgent" });
+const asked = async (prompt = "DelegateToAgent") => {
+  const query = client.submit({ agentId: "boss", prompt });
   for await (const message of query)
     if (message.type === "approval") return { query, runId: (await query.started)!.runId!, callId: message.content.callId };
   throw new Error("No call waits");
@@ -60,6 +60,18 @@ describe("portico approvals", () => {
     const [one, ...others] = JSON.parse((await run("--json")).stdout);
     expect([one, others]).toMatchObject([{ runId, callId, userId: "mia", toolName: "DelegateToAgent" }, []]);
     expect(JSON.parse((await run("list", "--json", "--url", service.url("agent"))).stdout)).toEqual([one]);
+    query.abort();
+  });
+
+  it("shows hidden characters of arguments as escapes: they cannot change what a person reads", async () => {
+    const prompt = "DelegateToAgent to \u202egro.live\u202c, \u{e0041}\u200b, \u2028 and ❤️";
+    const { query } = await asked(prompt);
+    const [list, json] = [await run(), await run("--json")];
+    for (const { stdout } of [list, json]) {
+      expect(stdout).not.toMatch(/[\u202e\u202c\u200b\u2028]|\u{e0041}/u);
+      expect(stdout).toContain("to \\u202egro.live\\u202c, \\udb40\\udc41\\u200b, \\u2028 and ❤️");
+    }
+    expect(JSON.parse(json.stdout)[0].arguments.prompt).toBe(prompt);
     query.abort();
   });
 

@@ -160,6 +160,15 @@ const CHANGES: Readonly<Record<string, () => Promise<readonly [entry: object, an
     const who = { role: "owner", userId: "ada", tokenId: expect.stringMatching(/^session_/), address: "203.0.113.9" };
     return [{ action: "session.open", object: expect.stringMatching(/^session_/), who }, answer];
   },
+  async "sign-in.signOut"() {
+    const { body } = await call("agent", "POST", "/api/sign-in-links");
+    const headers = { origin: service.url("agent") };
+    const session = await call("agent", "POST", "/api/sign-in", { code: body.url.split("/").at(-1) }, headers);
+    secrets.push(session.body.token);
+    const answer = await call("agent", "DELETE", "/api/session", undefined, { "x-agent-service-token": session.body.token });
+    const who = { role: "owner", userId: "ada", tokenId: expect.stringMatching(/^session_/), address: "203.0.113.9" };
+    return [{ action: "session.end", object: expect.stringMatching(/^session_/), who }, answer];
+  },
   async "agent-webhook.saveEvent"() {
     const answer = await call("agent", "PUT", `${webhooks}/events/pushed`, event);
     secrets.push(answer.body.secret);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import { runCommand, runPortico } from "../../harness/portico-process.ts";
+import { runCommand, runPortico, startPortico } from "../../harness/portico-process.ts";
 
 const LAUNCHER = join(import.meta.dirname, "../../../presets/portico.mjs");
 const COMMANDS = [
@@ -25,6 +25,7 @@ const COMMANDS = [
     "grant issue",
     "config",
     "doctor",
+    "env",
     "openapi",
     "asyncapi",
   ],
@@ -41,6 +42,30 @@ describe("the portico command line", () => {
 
     expect([code, stderr]).toEqual([0, ""]);
     expect(stdout).toContain(`USAGE ${["portico", ...words].join(" ")}`);
+  });
+
+  it.each([["help"], ["help token issue"], ["token help"], ["help workflow check --help"]])(
+    "portico %s explains what it names",
+    async (line) => {
+      const words = line.split(" ");
+      const named = words.filter((word) => word !== "help" && word !== "--help");
+      const [help, same] = [await runCommand(words), await runCommand([...named, "--help"])];
+      expect(help).toEqual(same);
+      expect(help.code).toBe(0);
+    },
+  );
+
+  it("portico env prints the addresses and tokens of the running service, for a shell and as JSON", async () => {
+    await using service = await startPortico();
+    const shell = await promisify(execFile)("bash", ["-c", 'eval "$0"; env', (await service.run("env")).stdout]);
+    const variables = JSON.parse((await service.run("env", "--json")).stdout) as Record<string, string>;
+    expect(Object.keys(variables)).toEqual(["PROXY", "WORKFLOW", "AGENT", "AGENT_TOKEN", "WORKFLOW_TOKEN"]);
+    for (const [name, value] of Object.entries(variables)) expect(shell.stdout).toContain(`${name}=${value}\n`);
+    expect(variables["PROXY"]).toBe(new URL(service.url("proxy")).origin);
+    const headers = { "x-agent-service-token": variables["AGENT_TOKEN"]! };
+    expect((await fetch(`${variables["AGENT"]}/api/handshake`, { headers })).status).toBe(200);
+    const { code, stdout, stderr } = await runCommand(["env"]);
+    expect([code, stdout, stderr]).toEqual([69, "", expect.stringContaining("No service runs with the data directory")]);
   });
 
   it.each([

@@ -62,7 +62,8 @@ describe("agents and workflow definitions in a database", () => {
 
   it("that change are served as they are now", async () => {
     await write("workflows", "greet.yaml", GREET.replace("Greet", "Greeting"));
-    const list = async () => JSON.parse((await service.run("workflow", "list", "--json")).stdout) as { name: string }[];
+    const list = async () =>
+      (JSON.parse((await service.run("workflow", "list", "--json")).stdout) as { workflows: { name: string }[] }).workflows;
     await expect.poll(async () => (await list()).map(({ name }) => name), { interval: 500 }).toEqual(["Greeting"]);
   });
 

@@ -20,7 +20,7 @@ const fixtures = join(import.meta.dirname, "../../fixtures/stores");
 const names = readdirSync(fixtures);
 const readJson = (name: string, file: string) => JSON.parse(readFileSync(join(fixtures, name, file), "utf8"));
 
-it("at least one earlier version's stores are kept", () => {
+it("the stores of the first release are kept", () => {
   expect(names).toContain("first");
 });
 
@@ -51,11 +51,10 @@ describe.each(names)("the data directory that version %s wrote", (name) => {
     expect(inAnyOrder(await readAnswers(service, dataDir, filled))).toMatchObject(inAnyOrder(answers));
   });
 
-  it("is searched: every workflow run is found, once the runs are indexed", async () => {
+  it("is searched: every workflow run is found", async () => {
     const { workflow } = jsonCaller(service, dataDir);
-    const found = () => workflow("GET", "/api/workflow/runs/search?limit=200");
-    await expect.poll(async () => (await found()).indexing, { timeout: 30_000 }).toBeUndefined();
-    const runIds = (await found()).runs.map(({ runId }: { runId: string }) => runId);
+    const found = await workflow("GET", "/api/workflow/runs/search?limit=200");
+    const runIds = found.runs.map(({ runId }: { runId: string }) => runId);
     expect(runIds).toEqual(expect.arrayContaining(Object.values(filled.workflowRuns)));
     const { runs } = await workflow("GET", "/api/workflow/runs/search?status=waiting_human");
     expect(runs).toMatchObject([{ runId: filled.workflowRuns.notice, workflowId: "notice", version: expect.any(String) }]);

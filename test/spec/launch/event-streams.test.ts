@@ -77,8 +77,10 @@ describe("a listener with an open event stream that stops (open points 1)", () =
 
   it("ends it also where work goes on for longer than it may", async () => {
     const { listeners, next } = await start();
-    const drained = listeners.drain(100, new Promise((resolve) => setTimeout(resolve, 200)));
+    const working = Promise.withResolvers<void>();
+    const drained = listeners.drain(100, working.promise);
     expect(await next()).toBe("");
+    working.resolve();
     expect(await drained).toBe(0);
   });
 });

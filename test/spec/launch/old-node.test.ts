@@ -1,4 +1,5 @@
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
@@ -54,6 +55,19 @@ describe.skipIf(!old)("with a Node.js that is too old", () => {
       });
     },
   );
+
+  it("the command line of a checkout runs with the Node.js of the checkout, and passes its end on", async () => {
+    const launcher = join(root, "presets/portico.mjs");
+    const env = { PATH: "/usr/bin:/bin", HOME: folder.path, PORTICO_AUTO_PROVIDERS: "false" };
+    const node = join(old!.bin, "node");
+    await expect(run(node, [launcher, "doctr"], { cwd: folder.path, env })).rejects.toMatchObject({ code: 64, stdout: "" });
+    const service = spawn(node, [launcher, "start", "--json"], { cwd: folder.path, env, stdio: ["ignore", "pipe", "ignore"] });
+    const [line] = (await once(service.stdout, "data")) as [Buffer];
+    expect(JSON.parse(line.toString())).toMatchObject({ event: "ready" });
+    const ended = once(service, "exit");
+    service.kill("SIGTERM");
+    expect(await ended).toEqual([0, null]);
+  });
 
   it("node runs the check of a program that loads it first", async () => {
     const check = join(root, "core/needed-node.cjs");

@@ -1,9 +1,11 @@
+import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { io } from "socket.io-client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type PorticoProcess, runCommand, runPortico, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
 
-const LINK = /^(https?:\/\/\S+)\/#\/sign-in\/([\w-]{43})$/;
+const LINK = /^(https?:\/\/\S+)\/#\/sign-in\/(signin_[\w-]{43})$/;
 
 function signIn(url: string, link: string): Promise<Response> {
   const code = LINK.exec(link)![2];
@@ -67,6 +69,20 @@ describe("portico console", () => {
     expect(await status("proxy", "/models", { authorization: `Bearer ${token}` })).toBe(401);
     expect(await status("agent", "/api/sign-in-links", { "x-agent-service-token": token }, "POST")).toBe(403);
     expect(await status("agent", "/metrics", { "x-agent-service-token": token })).toBe(200);
+  });
+
+  it("gives a session whose realtime connections end when it is signed out", async () => {
+    const token = await session();
+    const auth = { token, clientInstanceId: `signed-in-${randomUUID()}` };
+    const socket = io(service.url("agent"), { auth, reconnection: false, forceNew: true });
+    try {
+      await new Promise<void>((resolve, reject) => socket.on("connect", resolve).on("connect_error", reject));
+      const gone = new Promise((resolve) => socket.on("disconnect", resolve));
+      expect(await status("agent", "/api/session", { "x-agent-service-token": token }, "DELETE")).toBe(204);
+      await gone;
+    } finally {
+      socket.disconnect();
+    }
   });
 
   it("gives a session whose user gets short-lived tokens of the workflow service, which the agent service refuses", async () => {
@@ -175,7 +191,7 @@ describe("a start", () => {
 
   it("prints a link that signs in to the console, on a terminal alone", async () => {
     const terminal = await runPortico(["start"], { before: `process.stdout.isTTY = true;${untilReady}` });
-    expect(terminal.stdout).toMatch(/^Console, signed in: http:\/\/127\.0\.0\.1:\d+\/#\/sign-in\/[\w-]{43}$/m);
+    expect(terminal.stdout).toMatch(/^Console, signed in: http:\/\/127\.0\.0\.1:\d+\/#\/sign-in\/signin_[\w-]{43}$/m);
     expect(terminal.stdout).toMatch(/ console --data-dir \S+ prints another link|console prints another link/);
     const elsewhere = await runPortico(["start"], { before: untilReady });
     expect(elsewhere.stdout).toMatch(/^Console: http:\/\/127\.0\.0\.1:\d+\/ \(.* console prints a link that signs in\)$/m);

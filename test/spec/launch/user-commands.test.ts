@@ -123,7 +123,9 @@ describe("portico user export", () => {
     expect([again.code, again.stderr]).toEqual([73, `The folder ${dir} exists already: give a new folder\n`]);
     // Without a service, and of a user of whom nothing is kept.
     await service.stop();
-    expect((await run("export", "nobody", join(folder.path, "none"))).stdout).toBe("Exported: nothing.\n");
+    const none = await run("export", "nobody", join(folder.path, "none"));
+    expect(none).toMatchObject({ code: 1, stdout: "", stderr: 'Nothing is kept of a user with the id "nobody"\n' });
+    expect(readdirSync(folder.path)).not.toContain("none");
   });
 });
 
@@ -281,6 +283,7 @@ describe("portico user erase", () => {
 
   it("is recorded in the audit, as are an export and a call that stops turns", async () => {
     await start();
+    await fill("ada");
     expect((await run("export", "ada", join(folder.path, "ada"))).code).toBe(0);
     expect((await run("erase", "ada", "--yes")).code).toBe(0);
     const headers = { "x-agent-service-token": TOKENS.owner };

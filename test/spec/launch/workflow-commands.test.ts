@@ -165,6 +165,26 @@ outputs: { one: "\${{ nodes.one.output }}", two: "\${{ nodes.two.output }}" }
     expect([code, stdout.trimEnd().split("\n").length, stderr]).toEqual([1, 200, ""]);
   });
 
+  it("ends with 66 for a file in another encoding than UTF-8, and names UTF-16", async () => {
+    const file = join(folder.path, "wide.yaml");
+    for (const [bytes, fault] of [
+      [Buffer.from("\uFEFFnodes: {}", "utf16le"), "is UTF-16 text: save it as UTF-8"],
+      [Buffer.from("name: Übung", "latin1"), "is not UTF-8 text"],
+    ] as const) {
+      writeFileSync(file, bytes);
+      expect(await run("workflow", "check", file)).toMatchObject({ code: 66, stderr: `${file} ${fault}\n` });
+    }
+  });
+
+  it("ends with 78 and the encoding if the configuration is UTF-16", async () => {
+    const file = join(folder.path, "portico.config.yaml");
+    writeFileSync(file, Buffer.from("\uFEFFworkflow: {}", "utf16le"));
+    expect(await run("start")).toMatchObject({
+      code: 78,
+      stderr: expect.stringContaining(`${file} is UTF-16 text: save it as UTF-8`),
+    });
+  });
+
   it("ends with 66 for a file that is not there, and 64 without one", async () => {
     expect(await run("workflow", "check", "nope.yaml")).toMatchObject({
       code: 66,

@@ -66,8 +66,6 @@ describe("portico workflow list, runs and show", () => {
     expect(head).toMatch(/^WORKFLOW ID +NAME +NODES +LAST RUN +STATUS$/);
     expect(first).toMatch(new RegExp(`^echo +Say it again +1 +${newer} +completed$`));
     expect(second).toMatch(/^failing +failing +1$/);
-    const { body } = await service.call("GET", "/api/workflows");
-    expect(JSON.parse((await run("list", "--json")).stdout)).toEqual(body.workflows);
     folder.deploy("broken.yaml", "nodes:\n  a: { type: transfrom }\n  b: 1\n");
     await expect.poll(async () => (await service.call("GET", "/api/workflows")).body.broken.length).toBe(1);
     expect(await run("list")).toEqual({
@@ -75,12 +73,23 @@ describe("portico workflow list, runs and show", () => {
       stdout: list.stdout,
       stderr: expect.stringMatching(/^broken\.yaml:2:14: .*"transfrom".* \(2 problems; the file is not used\)\n$/),
     });
+    const { body } = await service.call("GET", "/api/workflows");
+    expect(body).toMatchObject({ broken: [{ dslPath: "broken.yaml" }], editable: false });
+    expect(JSON.parse((await run("list", "--json")).stdout)).toEqual(body);
 
     const runs = (await run("runs", "echo")).stdout.trimEnd().split("\n");
     expect(runs.map((line) => line.split(/ +/)[0])).toEqual(["RUN", newer, older]);
     expect(runs[1]).toMatch(/ completed .* 1\/1$/);
-    const ids = async (...flags: string[]) =>
-      (JSON.parse((await run("runs", "echo", "--json", ...flags)).stdout) as { runId: string }[]).map(({ runId }) => runId);
+    const found = async (...flags: string[]) =>
+      JSON.parse((await run("runs", "echo", "--json", ...flags)).stdout) as { runs: { runId: string }[]; next?: string };
+    const ids = async (...flags: string[]) => (await found(...flags)).runs.map(({ runId }) => runId);
+    const search = "/api/workflow/runs/search?workflowId=echo";
+    expect(await found()).toEqual((await service.call("GET", search)).body);
+    const { next, runs: newest } = await found("--limit", "1");
+    expect(newest).toMatchObject([{ runId: newer }]);
+    expect((await service.call("GET", `${search}&cursor=${encodeURIComponent(next!)}`)).body.runs).toMatchObject([
+      { runId: older },
+    ]);
     expect(await ids()).toEqual([newer, older]);
     expect(await ids("--limit", "1")).toEqual([newer]);
     expect(await ids("--status", "failed")).toEqual([]);
@@ -92,7 +101,7 @@ describe("portico workflow list, runs and show", () => {
     expect((await run("runs", "--text", "cannot BE")).stdout).toMatch(
       new RegExp(`^RUN ID +WORKFLOW +STATUS [^]*\n${bad} +failing +failed [^\n]*\n$`),
     );
-    const [{ version }] = JSON.parse((await run("versions", "echo", "--json")).stdout);
+    const [{ version }] = JSON.parse((await run("versions", "echo", "--json")).stdout).versions;
     expect(await ids("--definition", version)).toEqual([newer, older]);
 
     const page = await run("show", newer);
@@ -140,7 +149,7 @@ describe("portico workflow versions", () => {
       expect.stringMatching(/^[0-9a-f]{12}  1 run, \S+Z to \S+Z$/),
     ]);
     const { body } = await service.call("GET", "/api/workflow/echo/versions");
-    expect(JSON.parse((await run("versions", "echo", "--json")).stdout)).toEqual(body.versions);
+    expect(JSON.parse((await run("versions", "echo", "--json")).stdout)).toEqual(body);
     expect((await run("versions", "gone")).code).toBe(1);
   });
 });

@@ -197,16 +197,15 @@ onFailure: { type: workflow, with: { workflow: alarm, parameters: { about: "\${{
   });
 
   it("decides at gates as the case says, and fails a case that has no decision", async () => {
-    mkdirSync(join(folder.path, "tests"));
+    mkdirSync(join(folder.path, "workflow-tests"));
     folder.deploy("triage.yaml", yamlOf("docs/workflow-definitions.md"));
     const page = yamlOf("docs/workflow-tests.md");
-    write(`secrets: { TRACKER: tracker-token }\n${page}`, "tests/triage.yaml");
-    write(
-      `secrets: { TRACKER: tracker-token }\n${page.replace("gates: { approve: timeout }", "gates: {}")}`,
-      "tests/undecided.yaml",
-    );
-    expect((await test("tests/triage.yaml")).stdout).toMatch(/2 passed, 0 failed\n$/);
-    const { code, stdout } = await test("tests/undecided.yaml");
+    write(page, "workflow-tests/triage.yaml");
+    write(page.replace("gates: { approve: timeout }", "gates: {}"), "workflow-tests/undecided.yaml");
+    const shown = readFileSync(join(workspace, "docs/workflow-tests.md"), "utf8");
+    expect(shown).toContain("\nnpx portico workflow test workflow-tests/triage.yaml\n");
+    expect((await test("workflow-tests/triage.yaml")).stdout).toMatch(/2 passed, 0 failed\n$/);
+    const { code, stdout } = await test("workflow-tests/undecided.yaml");
     expect([code, stdout]).toEqual([
       1,
       expect.stringContaining("gates.approve: the run waits here, and the case has no decision"),

@@ -1,3 +1,4 @@
+import { CREDENTIAL_PREFIXES } from "@portico/core";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { CALLERS, COMBINATIONS, SAME } from "../../harness/callers.ts";
 import { type FakeUpstream, startFakeUpstream } from "../../harness/fake-upstream.ts";
@@ -8,7 +9,10 @@ const AGENT_TOKEN = "agent_0123456789abcdefghijklmnopqrstuvwxyz";
 /** As short as a setting allows. */
 const WORKFLOW_TOKEN = "hunter2";
 /** Of this instance or another: what they look like is enough. */
-const CREDENTIALS = ["service_abc", "whs_abcdefghij", "grant_eyJpIjoiMSJ9.c2ln", AGENT_TOKEN, WORKFLOW_TOKEN];
+const CREDENTIALS = [
+  ...["service_abc", "whs_abcdefghij", "grant_eyJpIjoiMSJ9.c2ln", AGENT_TOKEN, WORKFLOW_TOKEN],
+  ...Object.values(CREDENTIAL_PREFIXES).map((prefix) => prefix + "Aa0-_".repeat(9)),
+];
 
 /** What a fetch host's Request may not carry is tested on the node host only. */
 describe.each(["node", "fetch"] as const)("headers and credentials (4.1, 5; open points 2) on a %s host", (host) => {
@@ -185,6 +189,42 @@ describe.each(["node", "fetch"] as const)("headers and credentials (4.1, 5; open
       }
     });
 
+    it("orders to web servers and browsers come back in no header, whatever the status", async () => {
+      const orders = {
+        "x-accel-redirect": "/internal/file",
+        "x-accel-buffering": "yes",
+        "x-accel-expires": "3600",
+        "x-sendfile": "/etc/passwd",
+        "x-lighttpd-send-file": "/etc/passwd",
+        "x-litespeed-location": "/internal",
+        "x-reproxy-url": "http://127.0.0.1/",
+        "clear-site-data": '"*"',
+        refresh: "0; url=https://elsewhere.example/",
+        "service-worker-allowed": "/",
+        "access-control-allow-origin": "*",
+        "access-control-allow-credentials": "true",
+        "accept-ch": "Sec-CH-UA-Model",
+        "expect-ct": "max-age=1",
+        "public-key-pins": "max-age=1",
+        "report-to": "{}",
+        "reporting-endpoints": 'a="https://elsewhere.example/"',
+        nel: "{}",
+        "origin-trial": "x",
+        "set-login": "logged-out",
+        sourcemap: "/x.map",
+        "x-sourcemap": "/x.map",
+        "speculation-rules": '"/x"',
+        "x-portico-trail": "elsewhere",
+        "x-portico-dropped": "everything",
+      };
+      for (const status of [200, 429]) {
+        upstream.answerNext(json(status, { error: { message: "no", type: "rate_limit_error" } }, orders));
+        const { headers } = await post();
+        const foreign = Object.entries(orders).filter(([name, value]) => headers[name] === value);
+        expect([status, foreign]).toEqual([status, []]);
+      }
+    });
+
     it("an upstream that echoes key and address in an error is not repeated", async () => {
       const { host: address, hostname } = new URL(upstream.baseUrl);
       const message = `Bad key ${PROVIDER_KEY} (Bearer ${PROVIDER_KEY}) at ${upstream.baseUrl}/x, see http://${address}/`;
@@ -269,11 +309,13 @@ describe.each(["node", "fetch"] as const)("headers and credentials (4.1, 5; open
       const token = await proxy.token();
       const body = JSON.stringify(request(`${token} ${AGENT_TOKEN} whs_abc grant_abc`));
       const query = `?beta=true&a=%7E+~&grant_type=x&key=${AGENT_TOKEN}&empty=&my_grant_id=1`;
-      const reply = await proxy.post(path + query, body, { "x-honest": "my-grant_id, prewhs_1" });
+      const reply = await proxy.post(path + query, body, {
+        "x-honest": "my-grant_id, prewhs_1, session_id=1, edit_mode agent_name",
+      });
       expect(reply.status).toBe(200);
       const arrived = await upstream.request();
       expect(new URL(arrived.url, "http://x").search).toBe("?beta=true&a=%7E+~&empty=&my_grant_id=1");
-      expect(arrived.headers["x-honest"]).toBe("my-grant_id, prewhs_1");
+      expect(arrived.headers["x-honest"]).toBe("my-grant_id, prewhs_1, session_id=1, edit_mode agent_name");
       expect(await arrived.text()).toBe(body);
     });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { CALLERS, CONVERTED, expectError, type Protocol } from "../../harness/callers.ts";
-import { writeCompletion } from "../../harness/echo-chat.ts";
-import { writeMessage } from "../../harness/echo-messages.ts";
+import { writeCompletion, writeCompletionChunks } from "../../harness/echo-chat.ts";
+import { writeMessage, writeMessageEvents } from "../../harness/echo-messages.ts";
 import { startFakeUpstream } from "../../harness/fake-upstream.ts";
 import { startProxy } from "../../harness/proxy-app.ts";
 import { chatEvents, messagesEvents } from "../../harness/stream-scripts.ts";
@@ -52,6 +52,40 @@ describe.each(["node", "fetch"] as const)("answers of upstreams in the wild, con
         expect(text).toContain("two");
       },
     );
+
+    describe("an answer with many tool calls, whole or streamed", () => {
+      const turnOf = (count: number) => ({
+        ...{ ...TURN, text: "", finish: "tool" as const },
+        calls: Array.from({ length: count }, (_, at) => ({ id: `call_${at}`, name: "act", input: { at } })),
+      });
+      const answers = (count: number) => {
+        const turn = turnOf(count);
+        const [body, parts] =
+          protocol === "messages"
+            ? [writeMessage(turn, "msg_1"), writeMessageEvents(turn, "msg_1")]
+            : [writeCompletion(turn, "chatcmpl-1"), writeCompletionChunks(turn, "chatcmpl-1", true)];
+        return [whole(200, JSON.stringify(body), JSON_TYPE), stream([parts.join("")], { headers: EVENT_TYPE })] as const;
+      };
+
+      it("is converted with 1,000 of them", async () => {
+        await using app = await start();
+        app.upstream.answerNext(...answers(1_000));
+        expect((await (await app.ask(false)).text()).match(/"act"/g)).toHaveLength(1_000);
+        const text = await (await app.ask(true)).text();
+        assertStream(text);
+        expect(text.match(/"act"/g)).toHaveLength(1_000);
+      });
+
+      it("is a broken answer with 1,001", async () => {
+        await using app = await start();
+        app.upstream.answerNext(...answers(1_001));
+        const { message } = await expectError(await app.ask(false), 502, caller);
+        expect(message).toContain("more than 1000 tool calls");
+        const text = await (await app.ask(true)).text();
+        assertBrokenStream(text);
+        expect(text).toContain("more than 1000 tool calls");
+      });
+    });
 
     it.each(["gzip", "unheard-of"])("an answer that says it is %s and isn't is an error, whole or streamed", async (encoding) => {
       await using app = await start();

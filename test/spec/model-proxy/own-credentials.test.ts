@@ -1,16 +1,21 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createApp, ports } from "@portico/core";
+import { auditWriter, createApp, createInstanceSessions, CREDENTIAL_PREFIXES, ports, type Secret } from "@portico/core";
 import { createSafeTokens } from "@portico/plugins/model-proxy/safe-tokens";
+import { createSignInLinks } from "@portico/plugins/sign-in";
+import { createGrants } from "@portico/plugins/workflow-service/grants";
 import { local, readPlatformOptions } from "portico/local";
 import { expect, it } from "vitest";
 import { CALLERS } from "../../harness/callers.ts";
 import { startFakeUpstream } from "../../harness/fake-upstream.ts";
 import { temporaryFolder } from "../../harness/portico-process.ts";
+import { createWebhookSecrets } from "../../../plugins/src/agent-webhook/webhook-secrets.ts";
+import { createApprovalLinks } from "../../../plugins/src/workflow-service/approvals/approval-links.ts";
+import { createShortLivedTokens } from "../../../plugins/src/workflow-service/short-lived-tokens.ts";
 
 const CONFIGURED = "a-member's-token-of-the-settings";
 
-it("the presets tell the proxy every token of the agent and workflow services, configured or made at the start (5)", async () => {
+it("the proxy forwards no credential of any kind, made by the instance or configured (5)", async () => {
   const folder = temporaryFolder();
   await using upstream = await startFakeUpstream();
   try {
@@ -30,9 +35,30 @@ it("the presets tell the proxy every token of the agent and workflow services, c
       secrets: app.port(ports.secrets),
       clock: app.port(ports.clock),
       ids: app.port(ports.ids),
+      signing: app.port(ports.signing),
     };
     const { token } = await createSafeTokens(given).issue({ providerId: "main" });
-    for (const own of [agentServiceToken, workflowServiceToken, CONFIGURED]) {
+    const grants = createGrants(given);
+    const by = { role: "owner" as const };
+    const webhooks = createWebhookSecrets({ ...given, audit: auditWriter(undefined, given.records) });
+    const made: Record<keyof typeof CREDENTIAL_PREFIXES, string | Secret | undefined> = {
+      agentToken: agentServiceToken,
+      workflowToken: workflowServiceToken,
+      shortLivedWorkflowToken: (await createShortLivedTokens(given).issue()).token,
+      session: (await createInstanceSessions(given).issue()).token,
+      signInCode: (await createSignInLinks(given).issue()).url.split("/").at(-1),
+      safeToken: token,
+      webhookSecret: await webhooks.makeFirst("helper", { by }),
+      executionGrant: (await grants.issue({ workflowId: "w" })).executionGrantId,
+      editingGrant: (await grants.issue({ workflowId: "w", edits: true })).executionGrantId,
+      approvalLink: await createApprovalLinks(given).issue({ runId: "r", nodeId: "n", expiresAt: 1 }),
+    };
+    const credentials = Object.entries(made).map(([kind, value]) => {
+      const text = typeof value === "object" ? value.reveal() : value!;
+      expect(text.startsWith(CREDENTIAL_PREFIXES[kind as keyof typeof CREDENTIAL_PREFIXES])).toBe(true);
+      return text;
+    });
+    for (const own of [...credentials, CONFIGURED]) {
       const { path, request } = CALLERS.messages;
       const response = await app.surface("proxy").fetch(
         new Request(`http://proxy.test${path}?beta=true&key=${own}`, {

@@ -52,8 +52,8 @@ describe("a preset of one's own, started by itself", () => {
   });
 
   it.each([
-    [["--jsn"], 64, "Unknown option --jsn; did you mean --json? (see team --help)\n"],
-    [["more"], 64, 'Unexpected argument "more" (see team --help)\n'],
+    [["--jsn"], 64, "Unknown option --jsn; did you mean --json? (see team start --help)\n"],
+    [["more"], 64, 'Unknown command "more" (see team --help)\n'],
   ])("is called %j: that is refused with one line", async (args, code, stderr) => {
     expect(await runPortico(args, { program })).toEqual({ code, stdout: "", stderr });
   });

@@ -58,7 +58,7 @@ it.each(Object.entries(stories))("playground/%s.ts runs alone, says what it did,
 it("every story is run: what else lies in the playground is what stories share", () => {
   const files = readdirSync(resolve(root, "playground")).filter((file) => /(?<!\.test)\.ts$/.test(file));
   // They run until they are stopped, and have tests of their own.
-  const services = ["own-preset.ts"];
+  const services = ["another-store.ts", "own-preset.ts"];
   const shared = [
     "desk.ts",
     "embedding-story.ts",

@@ -1,6 +1,6 @@
 import { createManualClock } from "@portico/adapters/clock/manual";
 import { tokenIdentity } from "@portico/adapters/identity/tokens";
-import { createApp, ports, Secret } from "@portico/core";
+import { createApp, createEndedSessions, ports, Secret } from "@portico/core";
 import { conversationsRuns } from "@portico/plugins/conversations-runs";
 import { signIn } from "@portico/plugins/sign-in";
 import { testing } from "portico/testing";
@@ -33,13 +33,17 @@ async function openService(sessions = true) {
         ...(body !== undefined && { body: JSON.stringify(body) }),
       }),
     );
-    return { status: answer.status, headers: answer.headers, body: (await answer.json()) as any };
+    return {
+      status: answer.status,
+      headers: answer.headers,
+      body: (answer.status === 204 ? undefined : await answer.json()) as any,
+    };
   };
   const as = (token: string) => ({ "x-agent-service-token": token });
   const link = async (token: string = TOKENS.owner) => call("POST", "/api/sign-in-links", as(token));
   return {
     ...{ app, clock, call, as, link },
-    code: async () => /^\/#\/sign-in\/([\w-]{43})$/.exec((await link()).body.url)![1]!,
+    code: async () => /^\/#\/sign-in\/(signin_[\w-]{43})$/.exec((await link()).body.url)![1]!,
     exchange: (code: string, headers: Record<string, string> = OWN) => call("POST", "/api/sign-in", headers, { code }),
     whoAmI: async (token: string) => call("GET", "/api/handshake", as(token)),
     [Symbol.asyncDispose]: () => app.close(),
@@ -184,6 +188,51 @@ describe("a session", () => {
     const { token } = (await service.exchange(await service.code())).body as { token: string };
     await using strict = await openService(false);
     expect((await strict.whoAmI(token)).status).toBe(401);
+  });
+
+  it("ends by signing out, with what it opened, and no other session does", async () => {
+    await using service = await openService();
+    const open = async () => ((await service.exchange(await service.code())).body as { token: string }).token;
+    const [token, other] = [await open(), await open()];
+    const caller = await service.app.port(ports.identity).resolve(token);
+    expect(await service.call("DELETE", "/api/session", service.as(token))).toMatchObject({ status: 204 });
+    expect(caller!.ended!.aborted).toBe(true);
+    expect((await service.whoAmI(token)).status).toBe(401);
+    expect((await service.call("DELETE", "/api/session", service.as(token))).status).toBe(401);
+    expect((await service.whoAmI(other)).status).toBe(200);
+    expect(await service.call("DELETE", "/api/session", service.as(TOKENS.owner))).toMatchObject({
+      ...{ status: 403, body: { error: "session_required" } },
+    });
+    expect((await service.call("DELETE", "/api/session")).status).toBe(401);
+  });
+
+  it("that another process ended is refused at once, and ends its connections soon", async () => {
+    await using service = await openService();
+    const { token } = (await service.exchange(await service.code())).body as { token: string };
+    const identity = service.app.port(ports.identity);
+    const [tokenId = "", expiresAt] = token.split(".");
+    const caller = await identity.resolve(token);
+    await service.app
+      .port(ports.records)
+      .batch([createEndedSessions(service.app.port(ports.records)).write({ tokenId, expiresAt: Number(expiresAt) })]);
+    await service.clock.advance(10_000);
+    await expect.poll(() => caller!.ended!.aborted).toBe(true);
+    expect(await identity.resolve(token)).toBeUndefined();
+  });
+
+  it("that was ended is forgotten when its time has passed", async () => {
+    await using service = await openService();
+    const signOut = async () => {
+      const { token } = (await service.exchange(await service.code())).body as { token: string };
+      await service.call("DELETE", "/api/session", service.as(token));
+    };
+    await signOut();
+    await service.clock.advance(12 * 3_600_000);
+    await signOut();
+    const ended = service.app
+      .port(ports.records)
+      .collection<object>({ name: "ended-sessions", indexes: { byEnd: ["expiresAt"] } });
+    expect((await ended.query()).items).toHaveLength(1);
   });
 
   it("ends what it opened when it expires", async () => {

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { openTelemetry } from "@portico/adapters/telemetry/opentelemetry";
 import { createRecentLines, type RecentLines } from "@portico/adapters/telemetry/recent-lines";
 import { createManualClock } from "@portico/adapters/clock/manual";
@@ -12,6 +12,7 @@ import { type AgentService, type AgentServiceOptions, startAgentService, TOKENS 
 import { guardedRoutes, routesOf } from "../../harness/guarded-routes.ts";
 import { httpCall } from "../../harness/http-call.ts";
 import { startPortico, temporaryFolder } from "../../harness/portico-process.ts";
+import { root } from "../../rooms/repository.ts";
 import { readPage } from "../docs/pages.ts";
 
 const PROCESS = { host: "desk", pid: 7 };
@@ -295,7 +296,7 @@ it("a started service sends its own log, also the lines of its start, as the com
   await using service = await startPortico({ config: { log: { format: "text" } } });
   const page = await readPage("docs/observability.md");
   const [command] = page.blocks.filter(({ mark }) => mark?.of === "test/spec/telemetry/log.test.ts");
-  const placed = command!.text.replace("http://127.0.0.1:49154", service.url("agent"));
+  const placed = command!.text.replace("npx portico", `${process.execPath} ${resolve(root, "presets/portico.mjs")}`);
   const shell = spawn("bash", ["-ec", placed.replace("curl", "exec curl")], {
     cwd: service.cwd,
     stdio: ["ignore", "pipe", "ignore"],

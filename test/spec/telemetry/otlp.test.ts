@@ -337,6 +337,7 @@ it.each([
     expect(warnings()).toHaveLength(1);
     if (answer !== undefined) await receiver[Symbol.asyncDispose]();
   },
+  180_000,
 );
 
 it("an app that embeds the service does not have its own SDK replaced, and no globals set", async () => {

@@ -1,8 +1,11 @@
 import { openTelemetry } from "@portico/adapters/telemetry/opentelemetry";
 import { createPrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
 import type { ports } from "@portico/core";
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { openAdapter } from "../../conformance/open-adapter.ts";
+import { CALLERS } from "../../harness/callers.ts";
+import { startFakeUpstream } from "../../harness/fake-upstream.ts";
+import { startProxy } from "../../harness/proxy-app.ts";
 
 const REQUEST: ports.RequestBegin = {
   id: "req_1",
@@ -94,3 +97,28 @@ interface Ending {
   readonly error?: string;
   readonly noted?: string;
 }
+
+it("an instrument has a bound on its series, and counts everything beyond it in one", async () => {
+  const samples = await samplesOf((telemetry) => {
+    for (let at = 0; at < 5_000; at++) telemetry.modelCall({ ...OWN, model: `m-${at}` });
+  });
+  const counts = samples.filter((line) => line.startsWith("gen_ai_client_operation_duration_seconds_count"));
+  expect(counts).toHaveLength(2_001);
+  expect(counts).toContain('gen_ai_client_operation_duration_seconds_count{provider="other",model="other",source="other"} 3000');
+});
+
+it("a model that no provider serves is no label, whatever name its caller invents", async () => {
+  const prometheus = createPrometheusMetrics();
+  const upstream = await startFakeUpstream();
+  onTestFinished(() => upstream.close());
+  await using proxy = await startProxy({
+    providers: [{ protocol: "messages", upstream }],
+    telemetry: openTelemetry({ level: "silent", prometheus }),
+  });
+  for (const { path, request } of Object.values(CALLERS)) {
+    const answer = await proxy.post(path, request("hello", { model: "invented" }));
+    expect(answer.status).toBe(400);
+  }
+  await expect.poll(() => prometheus.text()).toContain('model="unknown"');
+  expect(await prometheus.text()).not.toContain("invented");
+});

@@ -97,9 +97,12 @@ describe("GET /api/measurements/work", () => {
     expect(asked.map(({ status }) => status)).toEqual([403, 403, 401]);
   });
 
-  it.each(["kind=node", "step=week", "from=yesterday", "top=0", "top=21", "by=model"])("refuses %s", async (query) => {
-    expect(await read(query, "owner")).toMatchObject({ status: 400, body: { code: "invalid_request" } });
-  });
+  it.each(["kind=node", "step=week", "from=yesterday", "from=2030-02-30T00:00:00Z", "top=0", "top=21", "by=model"])(
+    "refuses %s",
+    async (query) => {
+      expect(await read(query, "owner")).toMatchObject({ status: 400, body: { code: "invalid_request" } });
+    },
+  );
 
   it("refuses a time with too many steps", async () => {
     const { status, body } = await read("step=minute&from=2020-01-01T00:00:00Z", "owner");

@@ -165,6 +165,7 @@ describe("GET /api/measurements", () => {
     "by=model,provider",
     "step=week",
     "from=yesterday",
+    "from=2030-02-30T00:00:00Z",
     "top=0",
     "top=21",
     "top=x",

@@ -98,6 +98,23 @@ describe("an approval link (open points 14)", () => {
     expect(await service.detail("gated", runId)).toMatchObject({ status: "waiting_human" });
   });
 
+  it("shows hidden characters, and isolates texts from each other", async () => {
+    await using hook = await startHookServer();
+    const form = { properties: { to: { type: "string", title: "To\u202e", description: "Who\u200b?", default: "a\u2066b" } } };
+    await using service = await start(hook, {}, { title: "Pay \u202eelpoep\u202c?", form });
+    const { path } = await linked(service, hook, { what: "\u2067it\u2069" });
+    const { text } = await open(service, path);
+    expect(text).not.toMatch(/[\u202a-\u202e\u2067-\u2069\u200b]/u);
+    expect(text).toContain("<title>Pay [U+202E]elpoep[U+202C]?</title>");
+    expect(text).toContain('<h1 dir="auto">Pay [U+202E]elpoep[U+202C]?</h1>');
+    expect(text).toContain('<div class="message" dir="auto">About [U+2067]it[U+2069]</div>');
+    expect(text).toContain("<bdi>To[U+202E]</bdi>");
+    expect(text).toContain("Who[U+200B]?");
+    // A control sends its own text. So the text stands below it.
+    expect(text).toContain(">a\u2066b</textarea>");
+    expect(text).toContain("Hidden characters: <bdi>a[U+2066]b</bdi>");
+  });
+
   it("decides with a POST, and the run continues with the decision", async () => {
     await using hook = await startHookServer();
     await using service = await start(hook);
@@ -143,12 +160,13 @@ describe("an approval link (open points 14)", () => {
       { decision: "approve", comment: "x".repeat(5000) },
     ])
       expect((await send(service, path, fields)).status).toBe(400);
+    expect((await send(service, path, {})).text).toContain("the field decision is approve or reject");
     expect((await service.detail("gated", runId)).status).toBe("waiting_human");
     // A rejection needs no values.
     expect((await send(service, path, { decision: "reject", "value.copies": "0" })).status).toBe(200);
   });
 
-  it("counts once: of two POSTs at the same time one decides, and the other is 409", async () => {
+  it("counts once: of two POSTs at the same time one decides, and the other is 410", async () => {
     await using hook = await startHookServer();
     await using service = await start(hook);
     const { runId, path } = await linked(service, hook);
@@ -170,12 +188,12 @@ describe("an approval link (open points 14)", () => {
     const statuses = answers.map(({ status }) => status);
     expect(statuses.filter((status) => status === 200)).toHaveLength(1);
     // The run may have ended before a late one.
-    for (const status of statuses) expect([200, 409, 410]).toContain(status);
+    for (const status of statuses) expect([200, 410]).toContain(status);
     const { status } = await service.ended("gated", runId);
     expect(status).toBe(statuses[2] === 200 ? "failed" : "completed");
   });
 
-  it("is 409 where the gate was decided otherwise, and 410 when the run has ended", async () => {
+  it("is 410 where the gate was decided otherwise, and when the run has ended", async () => {
     await using hook = await startHookServer();
     await using service = await start(hook, {
       definitions: {
@@ -191,7 +209,7 @@ describe("an approval link (open points 14)", () => {
     const decided = { decision: "approve", comment: "by the console" };
     await service.call("POST", `/api/workflow/gated/runs/${runId}/gate`, decided, { headers: await grantHeaders(service) });
     for (const answer of [await open(service, path), await send(service, path, { decision: "reject" })]) {
-      expect(answer.status).toBe(409);
+      expect(answer.status).toBe(410);
       expect(answer.text).toContain("This was decided already");
       expect(answer.text).not.toContain("by the console");
     }

@@ -164,6 +164,55 @@ describe("`onFailure` of a definition", () => {
     expect(service.nodes.played.map(({ runId }) => runId)).toEqual([first, second]);
   });
 
+  it.each<[string, (url: string) => object]>([
+    ["a node", (url) => ({ type: "http", with: { method: "POST", url, body: {}, key: true } })],
+    [
+      "a map",
+      (url) => ({
+        type: "map",
+        with: {
+          items: "${{ [1] }}",
+          nodes: { send: { type: "http", with: { method: "POST", url, body: {}, key: true } } },
+          result: "item",
+        },
+      }),
+    ],
+    ["a workflow", () => ({ type: "workflow", with: { workflow: "alarm", parameters: { about: "${{ failure.runId }}" } } })],
+  ])(
+    "of %s runs once for each failed run of a chain, with the key of its run, also if the process ends meanwhile",
+    async (_of, make) => {
+      await using hook = await startHookServer();
+      hook.status = undefined;
+      const send = { type: "http", with: { method: "POST", url: hook.url, body: {}, key: true } };
+      const definitions = {
+        "w.json": { nodes: { a: fail }, onFailure: make(hook.url) },
+        "alarm.json": { parameters: { type: "object", required: ["about"] }, nodes: { send } },
+      };
+      const adapters = [httpNode({ allow: [hook.host] })];
+      const before = await startWorkflowService({ definitions, adapters });
+      const first = await before.trigger("w");
+      await expect.poll(() => hook.received.length).toBe(1);
+      hook.status = 204;
+      await using service = await startWorkflowService({ definitions, adapters, dataDir: before.dataDir });
+      const runs = [first];
+      for (let at = 0; at < 3; at++) {
+        if (at > 0) runs.push(await resume(service, runs.at(-1)!));
+        expect(await service.ended("w", runs.at(-1)!)).toMatchObject({
+          status: "failed",
+          error: { message: "It broke" },
+          nodeResults: { onFailure: { status: "completed" } },
+        });
+      }
+      const keys = [...new Set(hook.received.map(({ headers }) => String(headers["idempotency-key"])))];
+      const { runs: alarms } = (await service.call("GET", "/api/workflow/alarm/runs")).body;
+      const senders = alarms.length > 0 ? alarms.map(({ runId }: any) => runId).reverse() : runs;
+      expect(keys.map((key) => key.split(":")[0])).toEqual(senders);
+      expect(new Set(senders).size).toBe(3);
+      expect(alarms.map(({ parentRunId }: any) => parentRunId).reverse()).toEqual(alarms.length > 0 ? runs : []);
+      await before.close().catch(() => {});
+    },
+  );
+
   it.each([
     ["a need", { ...telling, needs: ["a"] }, "`onFailure` has no `needs`"],
     ["onError", { ...telling, onError: "continue" }, "`onFailure` has no `onError`"],
@@ -394,6 +443,40 @@ describe("a node with `if: always`", () => {
     await service.ended("w", second);
     const keys = hook.received.map(({ headers }) => headers["idempotency-key"]);
     expect(keys).toEqual([`${first}:clean`, `${second}:clean`]);
+  });
+
+  it("of a map or a workflow begins anew in a run that resumes a failed one, with keys of its own run", async () => {
+    await using hook = await startHookServer();
+    const send = { type: "http", with: { method: "POST", url: hook.url, body: {}, key: true } };
+    const breaks = { ...fail, needs: ["send"], if: "item == 2" };
+    const always = { if: "always", needs: ["a"] };
+    await using service = await startWorkflowService({
+      definitions: {
+        "w.json": {
+          nodes: {
+            a: fail,
+            each: {
+              ...{ type: "map", ...always },
+              with: { items: "${{ [1, 2] }}", concurrency: 1, nodes: { send, breaks }, result: "item" },
+            },
+            clean: { type: "workflow", ...always, needs: ["each"], with: { workflow: "clean" } },
+          },
+        },
+        "clean.json": { nodes: { send, breaks: { ...fail, needs: ["send"] } } },
+      },
+      adapters: [httpNode({ allow: [hook.host] })],
+    });
+    const first = await service.trigger("w");
+    await service.ended("w", first);
+    const second = await resume(service, first);
+    await service.ended("w", second);
+    const { runs } = (await service.call("GET", "/api/workflow/clean/runs")).body;
+    const [later, earlier] = runs.map(({ runId }: { runId: string }) => runId);
+    const keysOf = (run: string, child: string) => [`${run}:each[0].send:1`, `${run}:each[1].send:1`, `${child}:send:1`];
+    expect(hook.received.map(({ headers }) => decodeURIComponent(String(headers["idempotency-key"])))).toEqual([
+      ...keysOf(first, earlier),
+      ...keysOf(second, later),
+    ]);
   });
 
   it.each([

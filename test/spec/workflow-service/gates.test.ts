@@ -58,7 +58,10 @@ describe("a gate (open points 8; workflow.md)", () => {
     const detail = await service.ended("gated", runId);
     expect(detail).toMatchObject({ status: "completed", finalOutputs: { severity: 3, decision: "approve" } });
     expect(detail).not.toHaveProperty("humanGate");
-    expect(detail.nodeResults.ok.outputs).toMatchObject({ decision: "approve", values: { severity: 3 }, comment: "fine" });
+    expect(detail.nodeResults.ok.outputs).toEqual({
+      ...{ decision: "approve", values: { severity: 3 }, comment: "fine", decidedAt: expect.any(String) },
+      decidedBy: expect.objectContaining({ role: "grant" }),
+    });
   });
 
   it("is decided by a reader of its event at once: the event comes after the record", async () => {

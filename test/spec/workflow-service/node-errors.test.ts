@@ -138,6 +138,20 @@ describe("a failed node that lets the run continue", () => {
     expect(body.length).toBeGreaterThan(16_000);
   });
 
+  it.each([true, ["body"]])("with the sensitive output %j has the status for branches, and not the body", async (sensitive) => {
+    answer = send(409, JSON.stringify({ token: "new-token" }));
+    const { status, finalOutputs, nodeResults } = await play(
+      {
+        a: call({ sensitive }),
+        b: { type: "branch", needs: ["a"], with: { cases: { taken: "nodes.a.error.status == 409", other: true } } },
+        c: { type: "transform", needs: ["b.taken"], with: { value: "${{ nodes.a.error }}" } },
+      },
+      { c: "${{ nodes.c.output }}" },
+    );
+    const error = { code: "http_status", message: `${url} answered with status 409`, status: 409 };
+    expect([status, finalOutputs, nodeResults.a.error]).toEqual(["completed", { c: error }, error]);
+  });
+
   it("shows no secret of the answer, and no body at all if its output is sensitive", async () => {
     answer = send(400, JSON.stringify({ sent: `Bearer ${SECRET}`, [SECRET]: 1 }));
     const { nodeResults } = await play({

@@ -76,7 +76,7 @@ describe('a condition is true or false (workflow definitions, "Expressions")', (
   it("and decides where it is", async () => {
     expect(await ended("if", { given: true })).toMatchObject({ finalOutputs: { a: "done" } });
     expect(await ended("if", { given: false })).toMatchObject({ finalOutputs: { a: "none" } });
-    expect(await ended("until", { given: false })).toMatchObject({ finalOutputs: { a: 99 } });
+    expect(await ended("until", { given: false })).toMatchObject({ error: { code: "loop_exhausted" } });
     expect(await ended("case", { given: false })).toMatchObject({ finalOutputs: { a: { case: "no" } } });
   });
 });

@@ -116,6 +116,36 @@ describe("resuming a run (open points 14)", () => {
     }
   });
 
+  it("a loop whose `until` never held is repeated from its first iteration, also inside a map", async () => {
+    let ready = false;
+    await using server = await startAnswers(() => (ready ? "yes" : "no"));
+    const look = { type: "http", with: { url: server.url } };
+    const poll = {
+      type: "loop",
+      with: { until: "previous == 'yes'", maxIterations: 3, nodes: { look }, result: "nodes.look.output.body" },
+    };
+    await using service = await startWorkflowService({
+      definitions: {
+        "w.json": {
+          nodes: { m: { type: "map", with: { items: "${{ [1] }}", nodes: { poll }, result: "nodes.poll.output" } } },
+          outputs: { m: "${{ nodes.m.output }}" },
+        },
+      },
+      adapters: [httpNode({ allow: [server.host] })],
+    });
+    const runId = await service.trigger("w");
+    expect(await service.ended("w", runId)).toMatchObject({
+      status: "failed",
+      error: { code: "loop_exhausted", nodeId: "m[0].poll" },
+    });
+    const again = await resumed(service, runId);
+    expect(again).toMatchObject({ status: "failed", error: { code: "loop_exhausted" } });
+    expect(server.asked()).toBe(6);
+    ready = true;
+    expect(await resumed(service, again.runId)).toMatchObject({ status: "completed", finalOutputs: { m: ["yes"] } });
+    expect(server.asked()).toBe(7);
+  });
+
   it("a failed run goes on at the node that failed, and a chain of resumes keeps all finished results", async () => {
     await using service = await startWorkflowService({
       definitions: {
@@ -424,14 +454,28 @@ describe("who may resume what", () => {
     expect(run.service.nodes.played.map(({ nodeId }) => nodeId)).toEqual(["b", "c"]);
   });
 
-  it("needs a grant of the workflow, of the run's user if it names one", async () => {
+  it("needs a grant of the run's user, or one that names no user, if the run has a user; any grant resumes a run without a user", async () => {
+    await using service = await startWorkflowService({
+      definitions: { "w.json": { nodes: { a: { type: "fail", with: { message: "x" } } } } },
+    });
+    const executionGrantId = await service.grant({ workflowId: "w", userId: "ada" });
+    const { runId } = (
+      await service.call("POST", "/api/workflow/run", { executionGrantId, workflowId: "w", idempotencyKey: "k" })
+    ).body;
+    await service.ended("w", runId);
+    expect((await resume(service, runId, {}, { userId: "eve" })).status).toBe(403);
+    expect((await resume(service, runId, {}, { userId: "ada" })).status).toBe(200);
+    const own = await service.trigger("w");
+    await service.ended("w", own);
+    expect((await resume(service, own, {}, { userId: "eve" })).status).toBe(200);
+  });
+
+  it("needs a grant of the workflow", async () => {
     await using run = await interrupted(chain);
     const path = `/api/workflow/w/runs/${run.runId}/resume`;
     expect((await run.service.call("POST", path, { idempotencyKey: "k" })).status).toBe(403);
-    for (const order of [{ workflowId: "x" }, { userId: "eve" }]) {
-      const answer = await resume(run.service, run.runId, {}, order);
-      expect([answer.status, answer.body.code]).toEqual([403, "execution_grant_invalid"]);
-    }
+    const answer = await resume(run.service, run.runId, {}, { workflowId: "x" });
+    expect([answer.status, answer.body.code]).toEqual([403, "execution_grant_invalid"]);
   });
 
   it("sends the idempotency keys of the first run", async () => {
@@ -533,3 +577,19 @@ describe("running again (rerun)", () => {
     expect([answer.status, answer.body.code]).toEqual([400, "invalid_parameters"]);
   });
 });
+
+/** A server that answers every request with a text. */
+async function startAnswers(textOf: () => string) {
+  let asked = 0;
+  const server = createServer((_request, response) => {
+    asked++;
+    response.setHeader("content-type", "text/plain").end(textOf());
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const close = async () => {
+    server.closeAllConnections();
+    server.close();
+  };
+  return { url: `http://${host}`, host, asked: () => asked, [Symbol.asyncDispose]: close };
+}

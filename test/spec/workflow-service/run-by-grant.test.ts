@@ -56,6 +56,14 @@ describe("starting a run by execution grant (4.2; open points 8)", () => {
     expect(new Set(answers.map(({ body }) => body.runId)).size).toBe(1);
     expect(answers.filter(({ body }) => body.duplicate === true)).toHaveLength(3);
     expect((await ask("other")).status).toBe(403);
+    for (const other of [{ workflowId: "two" }, { workflowId: "missing" }, { definitionPath: "deep/two.json" }]) {
+      const answer = await service.call("POST", "/api/workflow/run", { executionGrantId, idempotencyKey: "k", ...other });
+      expect([other, answer.status, answer.body.error?.code ?? answer.body.error]).toEqual([
+        other,
+        403,
+        "execution_grant_invalid",
+      ]);
+    }
     await clock.advance(3_600_000);
     expect((await ask("k")).body).toMatchObject({ runId: answers[0]!.body.runId, duplicate: true });
     expect((await service.call("GET", "/api/workflow/one/runs")).body.runs).toHaveLength(1);

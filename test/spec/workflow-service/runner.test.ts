@@ -229,6 +229,25 @@ describe("map and loop (workflow.md)", () => {
     expect(Object.keys(detail.nodeResults).filter((id) => id.startsWith("l["))).toHaveLength(4);
   });
 
+  it.each([
+    [{ until: "false", maxIterations: 2 }, "`until` was still false after 2 iterations"],
+    [{ until: "false", maxIterations: 1, onExhausted: "fail" }, "`until` was still false after 1 iteration"],
+    [{ until: "nodes.n.output == 100" }, "`until` was still false after 100 iterations"],
+    [{ until: "index == 1", maxIterations: 2 }, 1],
+    [{ until: "false", maxIterations: 3, onExhausted: "complete" }, 2],
+    [{ until: "false", maxIterations: 3, onExhausted: "${{ parameters.end }}" }, 2],
+    [{ maxIterations: 3 }, 2],
+  ])("a loop with %j fails, or completes, after its last iteration: %j", async (given, end) => {
+    const inner = { nodes: { n: value("${{ index }}") }, result: "${{ nodes.n.output }}" };
+    const { detail } = await play({ nodes: { l: { type: "loop", with: { ...given, ...inner } } } }, { end: "complete" });
+    expect(detail.nodeResults.l).toMatchObject(
+      typeof end === "number"
+        ? { status: "completed", outputs: end }
+        : { status: "failed", error: { code: "loop_exhausted", message: end } },
+    );
+    expect(detail.status).toBe(typeof end === "number" ? "completed" : "failed");
+  });
+
   it("a map over 10,000 items completes", async () => {
     const nodes = createScriptedNodes();
     const list = Array.from({ length: 10_000 }, (_, at) => at);

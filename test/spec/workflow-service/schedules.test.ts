@@ -184,7 +184,7 @@ describe.skipIf(isClusterRun)("schedules of a workflow", () => {
 
   it("let planned runs wait for the end of the run before, in their order, also over a restart, if they say nothing else", async () => {
     const nodes = { ask: { type: "human_gate", with: { title: "Go on?" } } };
-    const definitions = { "slow.json": { schedules: [{ name: "news", every: "1m" }], nodes } };
+    const definitions = { "slow.json": { schedules: [{ name: "news", cron: "* * * * *" }], nodes } };
     await start(definitions);
     await pass(1);
     const [first] = await plannedOf("slow");

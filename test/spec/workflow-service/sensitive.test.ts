@@ -1,6 +1,6 @@
 // Outputs that are marked as sensitive, and what becomes of stored values whose secrets or keys are gone: docs/workflow-definitions.md, "Sensitive
 // outputs", and docs/areas/workflow-service.md, "Secrets".
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { fileSecrets } from "@portico/adapters/secrets/files";
 import { Secret } from "@portico/core";
@@ -182,6 +182,157 @@ describe("sensitive outputs", () => {
     const text = JSON.stringify({ nodes: { a: { type: "noop", sensitive } } });
     const { problems } = loadDefinition({ name: "w.json", text }, { types: new Map(), secretNames: [] });
     expect(problems?.find(({ path }) => path.includes("sensitive"))?.message).toContain(message);
+  });
+});
+
+describe("parameters whose schema says `writeOnly` or `format: password`", () => {
+  const secret = { type: "string", writeOnly: true };
+  const parameters = {
+    type: "object",
+    properties: {
+      name: { type: "string" },
+      pin: { type: "integer", format: "password" },
+      card: { $ref: "#/$defs/card" },
+      cards: { type: "array", items: { $ref: "#/$defs/card" } },
+      pair: { type: "array", prefixItems: [{}, secret], items: { type: "string" } },
+      headers: { type: "object", properties: { accept: {} }, additionalProperties: secret },
+      either: { anyOf: [{ type: "integer" }, { type: "object", properties: { key: secret } }] },
+      named: { $ref: "#other" },
+    },
+    $defs: {
+      card: { type: "object", properties: { number: secret, next: { $ref: "#/$defs/card" } } },
+      other: { $anchor: "other", properties: { open: {} } },
+    },
+  };
+  const given = {
+    name: "Ada",
+    pin: 12,
+    card: { number: "n-4929-1111", next: { number: "n-4929-2222" } },
+    cards: [{ number: "n-4929-3333", owner: "Bob" }],
+    pair: ["shown", "p4ir-value", "also-shown"],
+    headers: { accept: "text/plain", "x-key": "h3ader-value" },
+    either: { key: "k3y-of-either", id: 7 },
+    named: { open: "n4med-value" },
+    "*": "st4r",
+  };
+  const hidden = {
+    name: "Ada",
+    pin: "***",
+    card: { number: "***", next: { number: "***" } },
+    cards: [{ number: "***", owner: "Bob" }],
+    pair: ["shown", "***", "also-shown"],
+    headers: { accept: "text/plain", "x-key": "***" },
+    either: { key: "***", id: 7 },
+    named: "***",
+    "*": "st4r",
+  };
+  const secrets = /n-4929|p4ir|h3ader|k3y-of-either|n4med/;
+  const definition = {
+    parameters,
+    nodes: {
+      a: say("${{ parameters.card }}"),
+      ask: asks({ needs: ["a"], with: { title: "Pay with ${{ parameters.card.number }}?" } }),
+      b: say("For ${{ parameters.headers['x-key'] }}", { needs: ["ask"] }),
+    },
+    outputs: { upper: "${{ parameters.card.number.upperAscii() }}" },
+  };
+
+  it("are hidden in details, events, gates and outputs, and in the store, and are whole for nodes, after a restart, too", async () => {
+    const folder = temporaryFolder();
+    try {
+      const options = { dataDir: folder.path, definitions: { "kept.json": definition }, runtime };
+      const first = await startWorkflowService(options);
+      const runId = await first.trigger("kept", given);
+      const waiting = await first.until("kept", runId, ({ status }) => status === "waiting_human");
+      expect(waiting).toMatchObject({ parameters: hidden, humanGate: { title: "Pay with ***?" } });
+      expect(first.nodes.played.map(({ say: played }) => played)).toEqual([given.card]);
+      const events = await first.events(runId);
+      const shown: unknown[] = [];
+      for (let event = await events.next(); event; event = await events.next()) {
+        shown.push(event);
+        if (event.event === "workflow:human_gate") break;
+      }
+      events.leave();
+      await first.close();
+      for (const name of readdirSync(folder.path)) {
+        if (statSync(join(folder.path, name)).isFile())
+          expect(readFileSync(join(folder.path, name), "latin1"), name).not.toMatch(secrets);
+      }
+      await using second = await startWorkflowService(options);
+      expect(await decide(second, "kept", runId, {})).toBe(200);
+      const ended = await second.ended("kept", runId);
+      expect(ended).toMatchObject({ parameters: hidden, finalOutputs: { upper: "***" } });
+      expect(ended.nodeResults.b.outputs).toBe("For ***");
+      expect(second.nodes.played.map(({ say: played }) => played)).toEqual(["For h3ader-value"]);
+      expect(shown).toContainEqual(expect.objectContaining({ event: "workflow:human_gate" }));
+      expect(JSON.stringify([waiting, ended, shown])).not.toMatch(secrets);
+    } finally {
+      folder.remove();
+    }
+  });
+
+  it("stay whole and hidden in a run that resumes or repeats the run", async () => {
+    const failing = {
+      parameters,
+      nodes: {
+        a: say("${{ parameters.card.number }}"),
+        bad: { type: "fail", needs: ["a"], with: { message: "No ${{ parameters.pair[1] }}" } },
+      },
+    };
+    const id = await deploy(shared, failing);
+    const runId = await shared.trigger(id, given);
+    expect((await shared.ended(id, runId)).error.message).toBe("No ***");
+    for (const [action, body] of [
+      ["resume", { from: "a" }],
+      ["rerun", { parameters: { name: "Eve" } }],
+    ] as const) {
+      const headers = { "x-execution-grant": await shared.grant({ workflowId: id }) };
+      const path = `/api/workflow/${id}/runs/${runId}/${action}`;
+      const started = await shared.call("POST", path, { idempotencyKey: action, ...body }, { headers });
+      expect(started.status).toBe(200);
+      const detail = await shared.ended(id, started.body.runId);
+      expect(detail.parameters).toEqual({ ...hidden, ...("parameters" in body && body.parameters) });
+      expect(shared.nodes.played.at(-1)?.say).toBe(given.card.number);
+    }
+  });
+
+  it("are hidden in the input of the node that starts the workflow, and from then on in its run", async () => {
+    const child = await deploy(shared, {
+      parameters,
+      nodes: { a: say("${{ parameters.pair[1] }}") },
+      outputs: { said: "${{ nodes.a.output }}" },
+    });
+    const { nodeResults, finalOutputs } = await play(
+      {
+        nodes: { c: { type: "workflow", with: { workflow: child, parameters: "${{ parameters }}" } } },
+        outputs: { said: "${{ nodes.c.output.said }}", own: "${{ parameters.pair }}" },
+      },
+      given,
+    );
+    expect(nodeResults.c.inputs).toEqual({ workflow: child, parameters: hidden });
+    expect(nodeResults.c.outputs).toEqual({ said: "***" });
+    expect(finalOutputs).toEqual({ said: "***", own: ["shown", "***", "also-shown"] });
+    const [run] = (await shared.call("GET", `/api/workflow/${child}/runs`)).body.runs;
+    expect(await shared.ended(child, run.runId)).toMatchObject({ parameters: hidden, finalOutputs: { said: "***" } });
+  });
+
+  it("are left out of searches, also where only a branch of the schema calls them secret", async () => {
+    const id = await deploy(shared, {
+      parameters: {
+        type: "object",
+        properties: { name: { type: "string" }, code: { type: "string" } },
+        allOf: [{ properties: { code: { writeOnly: true } } }],
+      },
+      search: { parameters: ["name", "code"] },
+      nodes: { a: say("done") },
+    });
+    const runId = await shared.trigger(id, { name: "Ada", code: "c0de-value" });
+    await shared.ended(id, runId);
+    const found = async (field: string) =>
+      (await shared.call("GET", `/api/workflow/runs/search?workflowId=${id}&parameter=${encodeURIComponent(field)}`)).body.runs;
+    expect(await found("name=Ada")).toMatchObject([{ runId, fields: { parameters: { name: "Ada" } } }]);
+    expect((await found("name=Ada"))[0].fields.parameters).not.toHaveProperty("code");
+    expect(await found("code=c0de-value")).toEqual([]);
   });
 });
 

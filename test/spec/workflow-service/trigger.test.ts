@@ -157,3 +157,26 @@ describe("a trigger (4.2)", () => {
     expect((await service.call("PUT", "/api/workflow/free", {})).status).toBe(410);
   });
 });
+
+describe("whole numbers beyond 2^53 - 1", () => {
+  it("of a trigger keep their digits, as texts", async () => {
+    const nodes = { a: { type: "transform", with: { value: "${{ parameters }}" } } };
+    await using service = await startWorkflowService({
+      definitions: { "echo.json": { nodes, outputs: { given: "${{ nodes.a.output }}" } } },
+    });
+    const body = '{"payment": 247868000247868102, "small": 12, "list": [-99999999999999999999]}';
+    const triggered = await service.call("POST", "/api/workflow/webhook?id=echo", body, {
+      headers: { "content-type": "application/json" },
+    });
+    const { finalOutputs } = await service.ended("echo", triggered.body.runId);
+    expect(finalOutputs.given).toEqual({ payment: "247868000247868102", small: 12, list: ["-99999999999999999999"] });
+  });
+
+  it("are refused where the schema of the parameters wants a number", async () => {
+    const parameters = { type: "object", properties: { payment: { type: "integer" } } };
+    await using service = await startWorkflowService({ definitions: { "pay.json": { ...free, parameters } } });
+    const headers = { "content-type": "application/json" };
+    const refused = await service.call("POST", "/api/workflow/webhook?id=pay", '{"payment": 247868000247868102}', { headers });
+    expect(refused.status).toBe(400);
+  });
+});

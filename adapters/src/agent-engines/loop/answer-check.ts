@@ -1,5 +1,5 @@
 import type { ports } from "@portico/core";
-import type { OutputCheck, OutputChecks } from "../../json-schema/output-check.ts";
+import { faultText, type JsonSchema, type SchemaChecks } from "@portico/core/kit";
 
 /** An agent's final answer does not fit its `outputSchema`, also after a correction. The message names places, and no values. */
 export class OutputInvalid extends Error {
@@ -13,16 +13,19 @@ export class OutputSchemaInvalid extends Error {
 
 /** Checks the final answer of one turn by the agent's `outputSchema`. A model whose answer does not fit gets one correction. */
 export class AnswerCheck {
-  readonly #check: OutputCheck | undefined;
+  readonly #schema: ports.AgentDefinition["outputSchema"];
+  readonly #checks: SchemaChecks;
   #correction: readonly ports.ConversationMessage[] = [];
 
+  constructor({ outputSchema }: ports.AgentDefinition, checks: SchemaChecks) {
+    this.#schema = outputSchema;
+    this.#checks = checks;
+  }
+
   /** Throws OutputSchemaInvalid. */
-  constructor({ outputSchema }: ports.AgentDefinition, checks: OutputChecks) {
-    try {
-      this.#check = outputSchema && checks.of(outputSchema);
-    } catch (cause) {
-      throw new OutputSchemaInvalid("The agent's outputSchema is not a JSON Schema", { cause });
-    }
+  async ready(signal: AbortSignal): Promise<void> {
+    const found = this.#schema && (await this.#checks.inspect(this.#schema, { signal }));
+    if (found && "unusable" in found) throw new OutputSchemaInvalid(`The agent's outputSchema cannot be used: ${found.unusable}`);
   }
 
   /** The messages that follow the conversation: the answer that did not fit, and the request to correct it. They are not kept. */
@@ -31,8 +34,12 @@ export class AnswerCheck {
   }
 
   /** Whether the model must correct its answer. Throws OutputInvalid if it did so before, or may not be asked again. */
-  mustCorrect(parts: readonly ports.MessagePart[], text: string, mayAsk: boolean): boolean {
-    const fault = this.#check && faultOf(text, this.#check);
+  async mustCorrect(
+    parts: readonly ports.MessagePart[],
+    text: string,
+    { mayAsk, signal }: { readonly mayAsk: boolean; readonly signal: AbortSignal },
+  ): Promise<boolean> {
+    const fault = this.#schema && (await this.#faultOf(text, this.#schema, signal));
     if (fault === undefined) return false;
     if (this.#correction.length > 0 || !mayAsk)
       throw new OutputInvalid(`The agent's answer does not fit its outputSchema: ${fault}`);
@@ -43,14 +50,16 @@ export class AnswerCheck {
     ];
     return true;
   }
-}
 
-function faultOf(text: string, check: OutputCheck): string | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return "the output is not JSON";
+  async #faultOf(text: string, schema: JsonSchema, signal: AbortSignal): Promise<string | undefined> {
+    let value: unknown;
+    try {
+      value = JSON.parse(text);
+    } catch {
+      return "the output is not JSON";
+    }
+    const checked = await this.#checks.check(schema, value, { signal });
+    if ("unusable" in checked) return checked.unusable;
+    return "faults" in checked ? faultText(checked.faults, "the output") : undefined;
   }
-  return check(value);
 }

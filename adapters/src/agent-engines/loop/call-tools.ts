@@ -1,7 +1,7 @@
 import type { ports } from "@portico/core";
 import { cutResult } from "./context-window.ts";
 
-/** One tool call of an answer. `arguments` is undefined if they were invalid JSON. */
+/** One tool call of an answer. `arguments` is undefined if they were not a JSON object. */
 export interface AskedCall {
   readonly callId: string;
   readonly toolId: string;
@@ -30,7 +30,7 @@ export const noneCalled = (calls: readonly AskedCall[]): readonly CalledBefore[]
 
 /** The results of an answer's calls. */
 export interface Called {
-  /** In the order of the calls. Undefined for calls that wait, and for calls behind them in their lane. */
+  /** In the order of the calls. Undefined for calls that wait, and for calls that must run after them. */
   readonly results: readonly (ToolResultPart | undefined)[];
   /** The calls that a person must approve first. Empty: all calls have results. */
   readonly waiting: readonly AskedCall[];
@@ -38,8 +38,8 @@ export interface Called {
 
 /**
  * Runs the tools that one answer calls: those of a lane one after another, all others in parallel. A call is reported when it
- * begins. Each call is a step named `tool-COUNT-PLACE`. Calls that need a person's approval are reported and not run, and neither
- * are the calls behind them in their lane. Throws the signal's reason.
+ * begins. Each call is a step named `tool-COUNT-PLACE`. All calls that need a person's approval are reported together, and not run.
+ * Calls behind them in their lane are not run either. Throws the signal's reason.
  */
 export async function callTools(
   given: CallToolsGiven,
@@ -56,13 +56,13 @@ export async function callTools(
       if (result) return result;
       const lane = given.tools.find(({ id }) => id === call.toolId)?.lane;
       const earlier = lane === undefined ? undefined : lanes.get(lane);
-      if (earlier === "waits") return undefined;
       if (asks[at]) {
         if (lane !== undefined) lanes.set(lane, "waits");
         waiting.push(call);
         if (!isSaid) await sayCall(given, call);
         return undefined;
       }
+      if (earlier === "waits") return undefined;
       const run = () => callTool(given, call, `tool-${count}-${at + 1}`, isSaid);
       const called = earlier?.then(run) ?? run();
       if (lane !== undefined) lanes.set(lane, called);
@@ -97,7 +97,7 @@ async function resultOf(
   { callId, toolId, ...call }: AskedCall,
   stepName: string,
 ): Promise<ports.ToolResult> {
-  if (call.arguments === undefined) return problem("The arguments are not JSON");
+  if (call.arguments === undefined) return problem("The arguments are not a JSON object");
   try {
     return await context.step(stepName, async (signal) =>
       cutResult(await context.callTool({ callId, toolId, arguments: call.arguments }, signal), resultCharacters),

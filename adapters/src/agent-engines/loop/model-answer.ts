@@ -1,11 +1,12 @@
-import type { ports } from "@portico/core";
+import { parseJson, ports } from "@portico/core";
+import { isRecord } from "@portico/core/contract";
 import type { StreamPart } from "./language-model.ts";
 import { AnswerBroken } from "./model-refused.ts";
 
 /** The result of one model call, as a durable step stores it. */
 export interface ModelAnswer {
   readonly parts: readonly ports.MessagePart[];
-  /** Tool calls in order. `arguments` is undefined if they were invalid JSON. */
+  /** Tool calls in order. `arguments` is undefined if they were not a JSON object. */
   readonly calls: readonly { readonly callId: string; readonly name: string; readonly arguments?: unknown }[];
   readonly usage: Omit<ports.TurnUsage, "modelCalls">;
   /** Why the provider cut the answer. Absent if the model stopped by itself. */
@@ -21,11 +22,14 @@ type FinishReason = Extract<StreamPart, { type: "finish" }>["finishReason"];
 export class AnswerInProgress {
   readonly #parts: ports.MessagePart[] = [];
   readonly #calls: ModelAnswer["calls"][number][] = [];
+  /** Tool calls that have begun. */
+  #begun = 0;
   #thinking: { text: string; signature?: string; redacted?: string } | undefined;
   #text: { text: string } | undefined;
   #usage: ModelAnswer["usage"] = {};
   #finished: FinishReason | undefined;
 
+  /** Takes the next piece. Throws AnswerBroken at the first tool call that is too many. */
   take(part: StreamPart): Extract<ports.Saying, { delta: string }> | undefined {
     switch (part.type) {
       case "text-start":
@@ -47,6 +51,11 @@ export class AnswerInProgress {
       case "reasoning-end":
         if (this.#thinking) this.#parts.push({ type: "thinking", ...this.#thinking, ...signed(part.providerMetadata) });
         this.#thinking = undefined;
+        return undefined;
+      case "tool-input-start":
+        this.#begun++;
+        if (this.#begun > ports.ANSWER_TOOL_CALLS)
+          throw new AnswerBroken(`The model's answer has more than ${ports.ANSWER_TOOL_CALLS} tool calls`);
         return undefined;
       case "tool-call":
         this.#calls.push({ callId: part.toolCallId, name: part.toolName, ...argumentsOf(part.input) });
@@ -73,8 +82,7 @@ export class AnswerInProgress {
    */
   finish(): ModelAnswer {
     const end = this.#finished;
-    if (!end || end.unified === "interrupted" || end.unified === "error" || end.raw === "error")
-      throw new AnswerBroken("The provider ended its answer early");
+    if (!end || end.unified === "interrupted" || end.unified === "error" || end.raw === "error") throw new AnswerBroken();
     this.#endText();
     const cut = cutOf(end);
     // A tool call of a cut answer may be incomplete: empty arguments would be read as a call without arguments.
@@ -103,9 +111,16 @@ function signed(metadata: Readonly<Record<string, unknown>> | undefined): { sign
 }
 
 function argumentsOf(input: string): { readonly arguments?: unknown } {
+  const args = input.trim() === "" ? {} : parsed(input);
+  // Some models encode their arguments twice. Providers refuse a history whose calls have other arguments than objects.
+  const value = typeof args === "string" ? parsed(args) : args;
+  return isRecord(value) ? { arguments: value } : {};
+}
+
+function parsed(text: string): unknown {
   try {
-    return { arguments: input.trim() === "" ? {} : (JSON.parse(input) as unknown) };
+    return parseJson(text);
   } catch {
-    return {};
+    return undefined;
   }
 }

@@ -17,8 +17,7 @@ export function toStreamError(error: unknown, provider: ports.ModelProvider): Er
   const told = toldError(error);
   if (told) return refusalInStream(told, provider);
   const known = toModelError(error, provider);
-  if (known.name === "ModelUnreachable" || known.name === "ModelRefused")
-    return new AnswerBroken("The provider ended its answer early", { cause: error });
+  if (known.name === "ModelUnreachable" || known.name === "ModelRefused") return new AnswerBroken(undefined, { cause: error });
   return known;
 }
 

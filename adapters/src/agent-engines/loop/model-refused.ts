@@ -24,9 +24,16 @@ export class ModelOverloaded extends ModelRefused {
   override readonly name = "ModelOverloaded";
 }
 
-/** The answer ended without the end marker of its protocol, or cannot be read further: it is incomplete (open points 13). */
+/**
+ * The answer ended without the end marker of its protocol, cannot be read further, or has too many tool calls: none of its tool calls runs (open
+ * points 13). Users see the message.
+ */
 export class AnswerBroken extends Error {
   override readonly name = "AnswerBroken";
+
+  constructor(message = "The model's answer ended before it was complete", options?: ErrorOptions) {
+    super(message, options);
+  }
 }
 
 /**
@@ -35,7 +42,11 @@ export class AnswerBroken extends Error {
  */
 export function isTooLong(error: unknown): boolean {
   if (!(error instanceof Error) || error.name !== "ModelRefused") return false;
+  if (!/with status (?:400|413)\b/.test(error.message)) return false;
+  const text = error.message.toLowerCase();
+  const maximum = text.indexOf("maximum");
   return (
-    /with status (?:400|413)\b/.test(error.message) && /context|too long|too many tokens|maximum.*tokens/i.test(error.message)
+    ["context", "too long", "too many tokens"].some((words) => text.includes(words)) ||
+    (maximum >= 0 && text.includes("tokens", maximum))
   );
 }

@@ -1,4 +1,5 @@
 import type { ports } from "@portico/core";
+import { isRecord } from "@portico/core/contract";
 import type { FunctionTool, Prompt, PromptMessage } from "./language-model.ts";
 
 type Content<R extends PromptMessage["role"]> = Exclude<Extract<PromptMessage, { role: R }>["content"], string>[number];
@@ -41,7 +42,14 @@ function toMessage({ role, parts }: ports.ConversationMessage, asked: AskedModel
     content: parts.flatMap((part): Content<"assistant">[] => {
       if (part.type === "text") return part.text.trim() === "" ? [] : [{ type: "text" as const, text: part.text }];
       if (part.type === "tool_call") {
-        return [{ type: "tool-call" as const, toolCallId: part.callId, toolName: part.name, input: part.arguments ?? {} }];
+        return [
+          {
+            type: "tool-call" as const,
+            toolCallId: part.callId,
+            toolName: part.name,
+            input: isRecord(part.arguments) ? part.arguments : {},
+          },
+        ];
       }
       return part.type === "thinking" ? toReasoning(part, asked, isNow) : [];
     }),

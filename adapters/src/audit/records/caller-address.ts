@@ -47,7 +47,7 @@ function familyOf(address: string): "ipv4" | "ipv6" {
 
 /** An IPv4 address in the form of IPv6 as IPv4, and without a port or zone. Undefined for any other text. */
 function plainAddress(written: string): string | undefined {
-  const text = written.replace(/^::ffff:(?=\d+\.)/i, "").replace(/%.*$/, "");
+  const [text = ""] = written.replace(/^::ffff:(?=\d+\.)/i, "").split("%", 1);
   if (isIP(text) !== 0) return text;
   const address = /^\[(?<v6>[^\]]+)\](?::\d+)?$/.exec(text)?.groups?.["v6"] ?? /^(?<v4>[\d.]+):\d+$/.exec(text)?.groups?.["v4"];
   return address !== undefined && isIP(address) !== 0 ? address : undefined;

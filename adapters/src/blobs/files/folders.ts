@@ -3,8 +3,11 @@ import { lstat, mkdir, open, realpath } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ports } from "@portico/core";
 
-/** Errors for a path that does not exist, also below a file, and behind a link. */
-const ABSENT: ReadonlySet<unknown> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
+/**
+ * Errors for a path that does not exist, also behind a link. `ENOTDIR` is another error: `findPath` has found the folders of the path, so the
+ * root itself is not a folder.
+ */
+const ABSENT: ReadonlySet<unknown> = new Set(["ENOENT", "ELOOP"]);
 
 /** For `catch`: undefined if the path does not exist. */
 export function orAbsent(error: unknown): undefined {

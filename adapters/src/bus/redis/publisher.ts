@@ -1,6 +1,7 @@
 import type { ports } from "@portico/core";
 import type { Redis } from "ioredis";
 import { whenReady } from "../../redis/server.ts";
+import { toSigned } from "../../redis/signed-text.ts";
 import { type ChannelCommands, channelCommands, channelOf } from "./channels.ts";
 import { toWire } from "./envelope.ts";
 
@@ -23,6 +24,7 @@ export interface PublisherGiven {
   readonly prefix: string;
   /** The ID of this process. */
   readonly id: string;
+  readonly signing: ports.Signing;
   readonly clock: ports.Clock;
   readonly log: ports.Log;
 }
@@ -53,7 +55,7 @@ export class Publisher {
   /** Undefined: a message that is lost, which the topic's subscriptions are told in its place. */
   publish(topic: string, text: string | undefined): void {
     if (this.#isClosed) return;
-    const wire = toWire({ from: this.#given.id, sequence: ++this.#sequence, text });
+    const wire = this.#toWire(text);
     const isFull = this.#waitingBytes + wire.length > WAITING_BYTES || this.#waiting.length >= WAITING_MESSAGES;
     if (isFull || this.#given.connection.status !== "ready") return this.#lose(topic);
     this.#waiting.push({ topic, wire });
@@ -114,10 +116,7 @@ export class Publisher {
 
   /** Everything that waits, and a note for each topic that lost messages. */
   #takeBatch(): readonly Waiting[] {
-    const note = (topic: string): Waiting => ({
-      topic,
-      wire: toWire({ from: this.#given.id, sequence: ++this.#sequence, text: undefined }),
-    });
+    const note = (topic: string): Waiting => ({ topic, wire: this.#toWire(undefined) });
     const topics = this.#isAllDoubtful ? [""] : [...this.#doubtful];
     const batch = [...this.#waiting, ...topics.map(note)];
     this.#waiting = [];
@@ -129,10 +128,25 @@ export class Publisher {
 
   /** The topics of the messages that may not have arrived. */
   async #sendBatch(batch: readonly Waiting[], { publish }: ChannelCommands): Promise<readonly string[]> {
-    const pipeline = this.#given.connection.pipeline();
-    for (const { topic, wire } of batch) pipeline[publish](channelOf(this.#given.prefix, topic), wire);
-    const results = await pipeline.exec().catch(() => null);
+    const { connection, prefix, signing } = this.#given;
+    const sign = async ({ topic, wire }: Waiting) => {
+      const channel = channelOf(prefix, topic);
+      return [channel, await toSigned(signing, channel, wire)] as const;
+    };
+    const send = async (signed: readonly (readonly [string, string])[]) => {
+      const pipeline = connection.pipeline();
+      for (const [channel, wire] of signed) pipeline[publish](channel, wire);
+      return pipeline.exec();
+    };
+    const results = await Promise.all(batch.map(sign))
+      .then(send)
+      .catch(() => null);
     return batch.filter((_, at) => !results?.[at] || results[at][0]).map(({ topic }) => topic);
+  }
+
+  #toWire(text: string | undefined): string {
+    const { id, clock } = this.#given;
+    return toWire({ from: id, sequence: ++this.#sequence, at: Math.max(0, Math.floor(clock.now())), text });
   }
 
   #rest(): void {

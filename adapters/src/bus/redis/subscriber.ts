@@ -1,9 +1,10 @@
 import type { ports } from "@portico/core";
 import type { Redis } from "ioredis";
-import { whenReady } from "../../redis/server.ts";
+import { type RedisServer, whenReady } from "../../redis/server.ts";
+import { fromSigned } from "../../redis/signed-text.ts";
 import type { Topics } from "../topics.ts";
 import { type ChannelCommands, channelCommands, channelOf } from "./channels.ts";
-import { type Envelope, fromWire } from "./envelope.ts";
+import { type Envelope, fromWire, MOST_CHARACTERS } from "./envelope.ts";
 
 /** Channels per command, so that no command is too large. */
 const PAGE = 500;
@@ -11,6 +12,12 @@ const PAGE = 500;
 const HEARTBEAT_MS = 2000;
 /** Publishers whose last message is remembered. More than processes live at once. */
 const KNOWN_PUBLISHERS = 1000;
+/** The first message of a publisher is refused if it is older: it may be a copy from before this process started. Clocks may differ. */
+const FIRST_WITHIN_MS = 2 * 60 * 60 * 1000;
+/** Messages that wait for their signature to be checked. Further ones are lost. */
+const WAITING_MESSAGES = 50_000;
+/** The same for their characters. One message can have a million. */
+const WAITING_CHARACTERS = 32 * 1024 * 1024;
 
 /** A topic with subscriptions in this process. */
 interface Wanted {
@@ -31,7 +38,9 @@ export interface SubscriberGiven {
   /** The ID of this process: its own messages are told without Redis. */
   readonly id: string;
   readonly topics: Topics;
+  readonly signing: ports.Signing;
   readonly clock: ports.Clock;
+  readonly refuse: RedisServer["refuse"];
 }
 
 /** Keeps the channels of this process's topics subscribed, over any number of connections. */
@@ -42,6 +51,10 @@ export class Subscriber {
   #commands: ChannelCommands | undefined;
   #epoch = 0;
   #heartbeat: ports.Timer;
+  /** The check of the message that arrived last. */
+  #hearing: Promise<void> = Promise.resolve();
+  #unheard = 0;
+  #unheardCharacters = 0;
 
   constructor(given: SubscriberGiven) {
     this.#given = given;
@@ -49,7 +62,7 @@ export class Subscriber {
     // Its messages are for all subscriptions.
     this.#wanted.set("", newWanted());
     connection.on("close", () => this.#stop());
-    for (const event of ["message", "smessage"]) connection.on(event, (channel, wire) => this.#hear(channel, wire));
+    for (const event of ["message", "smessage"]) connection.on(event, (channel, signed) => this.#receive(channel, signed));
     whenReady(connection, () => void this.#start());
     const beat = (): void => {
       this.#heartbeat = clock.after(HEARTBEAT_MS, beat);
@@ -131,19 +144,45 @@ export class Subscriber {
     tellAll(wanted, true);
   }
 
-  #hear(channel: string, wire: string): void {
-    const envelope = fromWire(wire);
-    if (!envelope || envelope.from === this.#given.id || !this.#isNext(envelope)) return;
+  /** Checks messages in their order. Other programs can publish, too. */
+  #receive(channel: string, signed: string): void {
     const topic = channel.slice(channelOf(this.#given.prefix, "").length);
-    if (topic !== "") return this.#given.topics.tell(topic, envelope.text);
+    if (signed.length > MOST_CHARACTERS) return this.#given.refuse("bus");
+    const isFull = this.#unheard >= WAITING_MESSAGES || this.#unheardCharacters + signed.length > WAITING_CHARACTERS;
+    if (isFull) return this.#tell(topic, undefined);
+    this.#unheard++;
+    this.#unheardCharacters += signed.length;
+    this.#hearing = this.#hearing
+      .then(() => this.#hear(channel, topic, signed))
+      .catch(() => this.#given.refuse("bus"))
+      .finally(() => {
+        this.#unheard--;
+        this.#unheardCharacters -= signed.length;
+      });
+  }
+
+  async #hear(channel: string, topic: string, signed: string): Promise<void> {
+    const wire = await fromSigned(this.#given.signing, channel, signed);
+    const envelope = wire === undefined ? undefined : fromWire(wire);
+    if (!envelope) return this.#given.refuse("bus");
+    if (envelope.from !== this.#given.id && this.#isNext(envelope)) this.#tell(topic, envelope.text);
+  }
+
+  #tell(topic: string, text: string | undefined): void {
+    if (topic !== "") return this.#given.topics.tell(topic, text);
     for (const each of this.#given.topics.names) this.#given.topics.tell(each, undefined);
   }
 
-  /** False for a message that was overtaken: its publisher reconnected, and counts it as lost. */
-  #isNext({ from, sequence }: Envelope): boolean {
+  /** False for a copy, and for a message that was overtaken: its publisher reconnected, and counts it as lost. */
+  #isNext({ from, sequence, at }: Envelope): boolean {
     const last = this.#lastOf.get(from);
-    if (last !== undefined && sequence <= last) return false;
-    if (last === undefined && this.#lastOf.size >= KNOWN_PUBLISHERS) this.#lastOf.delete(this.#lastOf.keys().next().value!);
+    if (last === undefined) {
+      if (Math.abs(this.#given.clock.now() - at) > FIRST_WITHIN_MS) {
+        this.#given.refuse("bus");
+        return false;
+      }
+      if (this.#lastOf.size >= KNOWN_PUBLISHERS) this.#lastOf.delete(this.#lastOf.keys().next().value!);
+    } else if (sequence <= last) return false;
     this.#lastOf.set(from, sequence);
     return true;
   }

@@ -1,6 +1,7 @@
 import { unlinkSync } from "node:fs";
 import { mkdir, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { ports } from "@portico/core";
 import type { DocumentPlace } from "../document-place.ts";
 import { whileClaimed } from "./claim-file.ts";
 import { claimOf, createFreshFile, sweepFreshFiles, syncFolder } from "./fresh-file.ts";
@@ -67,11 +68,14 @@ export function folderPlace(dir: string, depth: number): DocumentPlace {
 
 /**
  * The real path of a document's file. Undefined for a missing document. Throws DocumentsUnavailable if the path is outside of the
- * folder.
+ * folder, or if the folder is not one.
  */
 async function findFile(dir: string, name: string): Promise<string | undefined> {
   const [root, path] = await Promise.all([realPath(dir), realPath(join(dir, name))]);
-  return root === undefined || path === undefined ? undefined : assertWithin(root, path);
+  if (root !== undefined && path !== undefined) return assertWithin(root, path);
+  const isNoFolder = root !== undefined && (await statOrAbsent(root))?.isDirectory() === false;
+  if (isNoFolder) throw new ports.DocumentsUnavailable("The path of the documents' folder is not a folder");
+  return undefined;
 }
 
 /** Create the folders of a new document, and return the path of its file. */

@@ -2,7 +2,7 @@ import type { Dirent } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ports } from "@portico/core";
-import { isAbsent, isWithin, realPath } from "./real-path.ts";
+import { isWithin, realPath } from "./real-path.ts";
 
 interface Folder {
   readonly path: string;
@@ -47,7 +47,7 @@ async function entriesOf({ path, prefix }: Folder): Promise<Dirent[]> {
   try {
     return await readdir(path, { withFileTypes: true });
   } catch (error) {
-    if (prefix === "" && !isAbsent(error)) throw error;
+    if (prefix === "" && (error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
     return [];
   }
 }

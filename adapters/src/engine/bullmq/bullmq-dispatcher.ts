@@ -79,6 +79,7 @@ export function createBullmqDispatcher(redis: RedisServer): Dispatcher {
     consume(kind, consumer) {
       const loop = new JobLoop({
         ...{ kind, consumer, fetching, options },
+        refuse: () => redis.refuse("engine"),
         handBack: async (rest) => void (await queueOf(kind).addBulk([toJob(rest, true)])),
       });
       loops.set(kind, loop);

@@ -12,6 +12,8 @@ export interface JobLoopGiven {
   readonly consumer: OfferConsumer;
   readonly fetching: Redis;
   readonly options: Pick<WorkerOptions, "prefix" | "skipVersionCheck">;
+  /** A job has another form. */
+  refuse(): void;
   /** Add offers again, before all others, after their job has ended. */
   handBack(offers: readonly Offer[]): Promise<void>;
 }
@@ -105,7 +107,7 @@ export class JobLoop {
     let job = (await this.#orClosed(this.#worker.getNextJob(token))) as Job<JobData> | undefined;
     this.#isIdle = job === undefined && this.#offers === before;
     while (job) {
-      const offers = offersOf(job).map((offer) => ({ kind, ...offer }));
+      const offers = this.#offersOf(job).map((offer) => ({ kind, ...offer }));
       const refused = offers.findIndex((offer) => !consumer.take(offer));
       const wantsNext = consumer.hasRoom() && !this.#closing.signal.aborted;
       const offered = this.#offers;
@@ -115,6 +117,14 @@ export class JobLoop {
       job = this.#toJob(next, token);
       this.#isIdle = wantsNext && job === undefined && this.#offers === offered;
     }
+  }
+
+  /** None for a job of another form, such as one of another program: works that no job names any more are offered again. */
+  #offersOf({ data }: Job<unknown>): JobData["offers"] {
+    const offers = (data as Partial<JobData> | null)?.offers;
+    if (Array.isArray(offers) && offers.every(isOffer)) return offers;
+    this.#given.refuse();
+    return [];
   }
 
   /** Commands may wait for a Redis that is away. Rejects when the loop is closed. */
@@ -141,7 +151,7 @@ export class JobLoop {
   }
 }
 
-/** None for a job of a version with another form: its works are offered again, because no job names them any more. */
-function offersOf({ data }: Job<Partial<JobData>>): JobData["offers"] {
-  return Array.isArray(data.offers) ? data.offers : [];
+function isOffer(offer: Partial<Offer> | null): boolean {
+  const isNamed = typeof offer?.id === "string" && typeof offer.isBack === "boolean";
+  return isNamed && Number.isSafeInteger(offer.work) && Number.isSafeInteger(offer.generation);
 }

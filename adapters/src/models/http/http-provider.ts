@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import type { ports, Scope } from "@portico/core";
+import { type ports, type Scope, withoutEnd } from "@portico/core";
 import { createDiscovery } from "./discovery.ts";
 import { createFetchUpstream } from "./fetch-upstream.ts";
 import { DEFAULT_TIMEOUTS, type HttpProviderOptions, type UpstreamProtocol } from "./provider-options.ts";
@@ -19,7 +19,7 @@ export function openHttpProvider(
   scope: Scope,
 ): ports.ModelProvider {
   const base = parseBaseUrl(options);
-  const prefix = base.pathname.replace(/\/+$/, "");
+  const prefix = withoutEnd(base.pathname, "/");
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
   const target = { name: options.id, origin: base.origin, timeouts, clock };
   const upstream = options.fetch ? createFetchUpstream(target, options.fetch) : createUndiciUpstream(target);

@@ -1,5 +1,6 @@
 import { Readable } from "node:stream";
 import type { Dispatcher, Pool } from "undici/index.js";
+import { keptConnections } from "../../kept-connections.ts";
 import type { Upstream } from "./upstream.ts";
 import { type CallEnds, UpstreamCall, type UpstreamTarget } from "./upstream-call.ts";
 
@@ -38,8 +39,11 @@ export function createUndiciUpstream(target: UpstreamTarget): Upstream {
 /** undici's own timeouts of head and body are disabled: they default to 300 s, and a reasoning model may be silent for longer. */
 async function openPool({ origin, timeouts }: UpstreamTarget): Promise<Pool> {
   // Imported by its file: for the name "undici", Bun gives a module of its own, whose pools cannot dispatch.
-  const { Pool } = await import("undici/index.js");
-  return new Pool(origin, { connect: { timeout: timeouts.connectMs }, headersTimeout: 0, bodyTimeout: 0, allowH2: false });
+  const { Client, Pool } = await import("undici/index.js");
+  return new Pool(origin, {
+    ...{ connect: { timeout: timeouts.connectMs }, headersTimeout: 0, bodyTimeout: 0, allowH2: false },
+    factory: keptConnections(Client),
+  });
 }
 
 interface ArrivingAnswer {

@@ -1,3 +1,4 @@
+import { parseJson } from "@portico/core";
 import * as v from "valibot";
 
 /** What a client sends. */
@@ -47,7 +48,7 @@ const clientFrame = v.variant("type", [
 /** Reads one frame of a client. Undefined for text that is not JSON or not a frame. */
 export function readFrame(json: string): ClientFrame | undefined {
   try {
-    const parsed = v.safeParse(clientFrame, JSON.parse(json));
+    const parsed = v.safeParse(clientFrame, parseJson(json));
     return parsed.success ? parsed.output : undefined;
   } catch {
     return undefined;

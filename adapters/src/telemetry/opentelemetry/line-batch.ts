@@ -1,3 +1,5 @@
+import { guardCall } from "@portico/core";
+
 /**
  * Accepts text of one or more whole lines. A destination with a buffer may offer `flushSync`, called after errors and when the
  * app closes.
@@ -32,15 +34,13 @@ export function createLineBatch(destination: LogDestination): LineBatch {
     handedOverAt = performance.now();
     const text = lines.length === 1 ? lines[0]! : lines.join("");
     lines = [];
-    destination.write(text);
+    quietly(() => destination.write(text));
   };
+  // A log that cannot be written, for example because its reader has ended, must not fail a request.
+  const quietly = (run: () => unknown) => guardCall(run, () => {});
   const flush = () => {
-    try {
-      handOver();
-      destination.flushSync?.();
-    } catch {
-      // A log that cannot be written, for example because its reader has ended, must not fail a request.
-    }
+    handOver();
+    quietly(() => destination.flushSync?.());
   };
   process.on("exit", flush);
   return {

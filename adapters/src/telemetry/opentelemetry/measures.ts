@@ -1,6 +1,7 @@
-import type { Attributes, Meter, ObservableResult } from "@opentelemetry/api";
+import type { Meter, ObservableResult } from "@opentelemetry/api";
 import type { ports } from "@portico/core";
 import { readGauge } from "../gauges.ts";
+import { boundSeries } from "../series-bound.ts";
 import type { EndedCall } from "./ended-call.ts";
 import type { EndedWork } from "./ended-work.ts";
 import type { EndedRequest } from "./request-record.ts";
@@ -14,14 +15,19 @@ export interface Measures {
   observe(gauge: ports.Gauge): () => void;
 }
 
+type Labels = Readonly<Record<string, string | number>>;
+
 const HTTP_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 const MODEL_SECONDS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
 const TOKENS = [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864];
 
 /** Histograms with the names and bucket boundaries of the semantic conventions. In seconds, not milliseconds. */
 export function createMeasures(meter: Meter): Measures {
-  const histogram = (name: string, unit: string, description: string, explicitBucketBoundaries: number[]) =>
-    meter.createHistogram(name, { unit, description, advice: { explicitBucketBoundaries } });
+  const bound = boundSeries();
+  const histogram = (name: string, unit: string, description: string, explicitBucketBoundaries: number[]) => {
+    const made = meter.createHistogram(name, { unit, description, advice: { explicitBucketBoundaries } });
+    return { record: (value: number, labels: Labels) => made.record(value, bound(name, labels)) };
+  };
 
   const requests = histogram("http.server.request.duration", "s", "Duration of HTTP requests", HTTP_SECONDS);
   const operations = histogram("gen_ai.client.operation.duration", "s", "Duration of model calls", MODEL_SECONDS);
@@ -48,7 +54,7 @@ export function createMeasures(meter: Meter): Measures {
       });
     },
     recordCall({ source, facts, operation, error, beganAt, endedAt }) {
-      const call: Attributes = {
+      const call: Labels = {
         "portico.source": source,
         "gen_ai.operation.name": operation,
         "gen_ai.provider.name": facts.providerType ?? "unknown",

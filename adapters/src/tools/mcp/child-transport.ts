@@ -6,6 +6,8 @@ import type { McpPlace } from "./server-options.ts";
 /** How long a program may take to end after a request to end. */
 const END_MS = 2_000;
 
+const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
+
 /**
  * A program with messages over its standard input and output. It gets only those environment variables of this process that the
  * client library considers harmless. Its standard error may contain anything, and is discarded.
@@ -17,6 +19,18 @@ export class ChildTransport extends StdioClientTransport {
   constructor({ command, args, env, cwd }: Extract<McpPlace, { kind: "program" }>, clock: ports.Clock) {
     super({ command, args: [...args], env: { ...env }, stderr: "ignore", ...(cwd === undefined ? {} : { cwd }) });
     this.#clock = clock;
+    this.#skipByteOrderMark();
+  }
+
+  /** Some programs write one before their first message. The library would drop that message. */
+  #skipByteOrderMark(): void {
+    const buffer = (this as unknown as { readonly _readBuffer?: { append(chunk: Buffer): void } })._readBuffer;
+    if (!buffer) return;
+    const append = buffer.append.bind(buffer);
+    buffer.append = (chunk) => {
+      buffer.append = append;
+      append(chunk.subarray(0, 3).equals(BYTE_ORDER_MARK) ? chunk.subarray(3) : chunk);
+    };
   }
 
   /** A handshake that starts after the closing must not start a program. */

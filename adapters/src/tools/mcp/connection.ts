@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { ProtocolError, SdkHttpError } from "@modelcontextprotocol/client";
 import { ports } from "@portico/core";
+import { SchemaChecks } from "@portico/core/kit";
 import { faultCode } from "./server-fault.ts";
 import type { McpPlace, McpServer } from "./server-options.ts";
 import { type Handshake, McpSession } from "./session.ts";
@@ -8,12 +9,15 @@ import { withDeadline } from "./with-deadline.ts";
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
+const MOST_LOGGED = 20;
 
 /** A lasting connection to a server: opened in the background, and renewed after a loss, with growing pauses. */
 export class McpConnection {
   #server: McpServer;
   readonly #clock: ports.Clock;
   readonly #log: ports.Log;
+  /** Checks the schemas and the arguments of its tools. */
+  readonly checks: SchemaChecks;
   readonly #closing = new AbortController();
   /** Sessions of earlier secrets, whose calls have not ended. */
   readonly #retired = new Set<McpSession>();
@@ -25,11 +29,15 @@ export class McpConnection {
   #retry: ports.Timer | undefined;
   #failures = 0;
   #handshake: Handshake = "legacy";
+  /** Why the last attempt failed. Undefined before the first one has ended, and after one that succeeded. */
+  #away: string | undefined;
+  #problems: readonly ports.ToolProblem[] = [];
 
   constructor(server: McpServer, clock: ports.Clock, log: ports.Log) {
     this.#server = server;
     this.#clock = clock;
     this.#log = log;
+    this.checks = new SchemaChecks(clock);
   }
 
   /** Aborts when the connection is closed permanently. */
@@ -37,7 +45,15 @@ export class McpConnection {
     return this.#closing.signal;
   }
 
-  /** The current session, or the one that is being opened. Without a session, opens one at once. Throws ToolsUnavailable. */
+  /** What is wrong now. */
+  get problems(): readonly ports.ToolProblem[] {
+    return this.#away === undefined ? this.#problems : [{ kind: "unavailable", message: this.#away }];
+  }
+
+  /**
+   * The current session, or the one that is being opened. Without a session, opens one at once. After an attempt that failed, the next ones run in
+   * the background, and callers do not wait for them. Throws ToolsUnavailable.
+   */
   session(): Promise<McpSession> {
     if (this.closing.aborted) return Promise.reject(this.closing.reason);
     if (this.#session) return Promise.resolve(this.#session);
@@ -45,7 +61,9 @@ export class McpConnection {
     this.#opening ??= this.#open().finally(() => {
       this.#opening = undefined;
     });
-    return this.#opening;
+    if (this.#away === undefined) return this.#opening;
+    this.#opening.catch(() => undefined);
+    return Promise.reject(this.#unavailable("cannot be reached now"));
   }
 
   /** Use another place from now on, if it differs: with other secrets. Calls in progress finish in the earlier session. */
@@ -53,6 +71,7 @@ export class McpConnection {
     if (isDeepStrictEqual(place, this.#server.place)) return;
     this.#server = { ...this.#server, place };
     this.#failures = 0;
+    this.#away = undefined;
     const earlier = this.#session;
     this.#session = undefined;
     if (earlier) this.#retire(earlier);
@@ -66,7 +85,7 @@ export class McpConnection {
     for (const session of [...this.#retired, ...(this.#session ? [this.#session] : [])]) this.#end(session);
     this.#session = undefined;
     await this.#opening?.catch(() => undefined);
-    await Promise.all(this.#endings);
+    await Promise.all([...this.#endings, this.checks.close()]);
   }
 
   async #open(): Promise<McpSession> {
@@ -80,12 +99,14 @@ export class McpConnection {
         return await this.#open();
       }
       this.#session = session;
+      this.#away = undefined;
       this.#openedAt = this.#clock.now();
       this.#log.info("MCP server is connected", { server: this.#server.id });
       return session;
     } catch (cause) {
       this.closing.throwIfAborted();
       if (server !== this.#server) return this.#open();
+      this.#away = `The MCP server cannot be reached (${faultCode(cause)})`;
       this.#tryLater(cause);
       throw this.#unavailable("cannot be reached now", cause);
     }
@@ -107,9 +128,13 @@ export class McpConnection {
 
   async #openSession(handshake: Handshake, signal: AbortSignal): Promise<McpSession> {
     signal.throwIfAborted();
-    const session: McpSession = new McpSession(this.#server, handshake, this.#clock, {
-      lost: (cause) => this.#lost(session, cause),
-      leftOut: (count) => this.#log.warn("Tools of an MCP server are left out", { server: this.#server.id, count }),
+    const session: McpSession = new McpSession(this.#server, handshake, {
+      clock: this.#clock,
+      checks: this.checks,
+      events: {
+        lost: (cause) => this.#lost(session, cause),
+        listed: (problems) => this.#listed(problems),
+      },
     });
     const giveUp = (): void => this.#end(session);
     signal.addEventListener("abort", giveUp, { once: true });
@@ -145,6 +170,20 @@ export class McpConnection {
     this.#retry?.cancel();
     // Between half and all of the pause, so that many clients of one server do not reconnect at the same time.
     this.#retry = this.#clock.after(pause * (0.5 + Math.random() / 2), () => void this.session().catch(() => undefined));
+  }
+
+  /** Reports what is wrong with single tools, once for each list that differs. */
+  #listed(problems: readonly ports.ToolProblem[]): void {
+    if (isDeepStrictEqual(problems, this.#problems)) return;
+    this.#problems = problems;
+    const server = this.#server.id;
+    for (const { toolId: tool, kind, message: reason } of problems.slice(0, MOST_LOGGED)) {
+      const about = { server, ...(tool !== undefined && { tool }), reason };
+      if (kind === "unchecked") this.#log.info("Some patterns of a tool are checked only by its MCP server", about);
+      else this.#log.warn("A tool of an MCP server is left out", about);
+    }
+    if (problems.length > MOST_LOGGED)
+      this.#log.warn("More tools of an MCP server are left out", { server, count: problems.length - MOST_LOGGED });
   }
 
   #retire(session: McpSession): void {

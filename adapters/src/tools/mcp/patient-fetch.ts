@@ -1,4 +1,6 @@
 import type { FetchLike } from "@modelcontextprotocol/client";
+import type { Agent } from "undici/index.js";
+import { keptConnections } from "../../kept-connections.ts";
 
 /** Requests of one connection to a server. */
 export interface PatientFetch {
@@ -28,6 +30,8 @@ export function createPatientFetch(): PatientFetch {
 
 /** Loads at the first request: programs need no HTTP. */
 async function open() {
-  const { Agent, fetch: ask } = await import("undici/index.js");
-  return { ask, agent: new Agent({ headersTimeout: 0, bodyTimeout: 0 }) };
+  const { Agent: KeepingAgent, Client, fetch: ask, Pool } = await import("undici/index.js");
+  const connection = keptConnections(Client);
+  const factory: Agent.Options["factory"] = (origin, options) => new Pool(origin, { ...options, factory: connection });
+  return { ask, agent: new KeepingAgent({ headersTimeout: 0, bodyTimeout: 0, factory }) };
 }

@@ -37,6 +37,8 @@ export function readFault(error: unknown): ServerFault {
 /** A code for logs and messages. Never the error's message: it quotes addresses and the server's text. */
 export function faultCode(error: unknown): string {
   if (error instanceof SdkHttpError) return `HTTP_${error.status}`;
+  // Its number is not of the protocol.
+  if (error instanceof DOMException) return error.name;
   const { code, name, cause } = (error ?? {}) as { code?: unknown; name?: unknown; cause?: unknown };
   if (typeof code === "number") return `RPC_${code}`;
   if (typeof code === "string" && /^\w{1,64}$/.test(code)) return code;

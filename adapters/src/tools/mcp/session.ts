@@ -1,7 +1,7 @@
 import { Client, type McpSubscription } from "@modelcontextprotocol/client";
 import type { ports } from "@portico/core";
+import type { SchemaChecks } from "@portico/core/kit";
 import * as v from "valibot";
-import { ArgumentChecks } from "./argument-checks.ts";
 import { ChildTransport } from "./child-transport.ts";
 import { HttpTransport } from "./http-transport.ts";
 import { faultCode, readFault } from "./server-fault.ts";
@@ -26,8 +26,14 @@ const pageSchema = v.looseObject({ tools: v.array(v.unknown()), nextCursor: v.nu
 export interface SessionEvents {
   /** The connection is lost, and the session with it. Called once, and not for a session that was closed. */
   lost(cause: unknown): void;
-  /** A list was read, and some of its tools were left out. */
-  leftOut(count: number): void;
+  /** A list was read. */
+  listed(problems: readonly ports.ToolProblem[]): void;
+}
+
+interface SessionGiven {
+  readonly clock: ports.Clock;
+  readonly checks: SchemaChecks;
+  readonly events: SessionEvents;
 }
 
 /** One connection to a server, from its handshake to its end. */
@@ -37,7 +43,7 @@ export class McpSession {
   readonly #events: SessionEvents;
   readonly #client: Client;
   readonly #transport: ChildTransport | HttpTransport;
-  readonly #checks = new ArgumentChecks();
+  readonly #checks: SchemaChecks;
   #table: Promise<ToolTable> | undefined;
   #isReading = false;
   #isStale = true;
@@ -47,9 +53,10 @@ export class McpSession {
   #idle: (() => void) | undefined;
   #subscription: McpSubscription | undefined;
 
-  constructor(server: McpServer, handshake: Handshake, clock: ports.Clock, events: SessionEvents) {
+  constructor(server: McpServer, handshake: Handshake, { clock, checks, events }: SessionGiven) {
     this.#server = server;
     this.#clock = clock;
+    this.#checks = checks;
     this.#events = events;
     const { place } = server;
     this.#transport = place.kind === "program" ? new ChildTransport(place, clock) : new HttpTransport(place, clock);
@@ -128,12 +135,12 @@ export class McpSession {
     this.#isReading = true;
     this.#isStale = false;
     try {
-      if (!this.#client.getServerCapabilities()?.tools) return { tools: new Map(), leftOut: 0 };
+      if (!this.#client.getServerCapabilities()?.tools) return { tools: new Map(), problems: [] };
       const { connectTimeoutMs } = this.#server;
       await this.#watch(connectTimeoutMs);
       const listed = await withDeadline(this.#clock, connectTimeoutMs, [], (signal) => this.#readPages(signal));
-      const table = createToolTable(this.#server, listed, this.#checks);
-      if (table.leftOut > 0) this.#events.leftOut(table.leftOut);
+      const table = await createToolTable(this.#server, listed, this.#checks);
+      this.#events.listed(table.problems);
       return table;
     } catch (error) {
       this.#isStale = true;
@@ -174,14 +181,25 @@ export class McpSession {
   async #askWhetherThere(): Promise<void> {
     if (this.#isAsking || this.#isOver) return;
     this.#isAsking = true;
+    const fault = await this.#ping();
+    this.#isAsking = false;
+    if (fault !== undefined) this.#lose(fault);
+  }
+
+  /** Whether the server refused a request with 400 because it no longer knows the session: some do so instead of 404. */
+  async isForgotten(error: unknown): Promise<boolean> {
+    return faultCode(error) === "HTTP_400" && (await this.#ping()) !== undefined;
+  }
+
+  /** The error of a ping that the server does not answer because it is gone, or has forgotten the session. */
+  async #ping(): Promise<unknown> {
     const { connectTimeoutMs } = this.#server;
     try {
       await withDeadline(this.#clock, connectTimeoutMs, [], (signal) => this.#client.ping({ signal, timeout: NO_LIMIT_MS }));
+      return undefined;
     } catch (error) {
       // Some servers answer 400 to a ping of a session that they no longer know.
-      if (readFault(error).kind === "lost" || faultCode(error) === "HTTP_400") this.#lose(error);
-    } finally {
-      this.#isAsking = false;
+      return readFault(error).kind === "lost" || faultCode(error) === "HTTP_400" ? error : undefined;
     }
   }
 }

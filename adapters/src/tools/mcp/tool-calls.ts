@@ -1,4 +1,5 @@
 import { orAborted, ports } from "@portico/core";
+import { faultText } from "@portico/core/kit";
 import type { McpConnection } from "./connection.ts";
 import { faultCode, readFault } from "./server-fault.ts";
 import type { McpServer } from "./server-options.ts";
@@ -34,7 +35,7 @@ export class ToolCalls {
     const { session, tools } = await this.#read(signal);
     const tool = tools.get(toolId);
     if (!tool) throw new ports.ToolNotFound(`There is no such tool at MCP server "${this.#server.id}"`);
-    tool.check(args);
+    await this.#check(tool.definition, args, signal);
     try {
       return await this.#run(session, tool.name, args, signal);
     } catch (error) {
@@ -44,10 +45,17 @@ export class ToolCalls {
       if (fault.kind === "refused")
         return errorResult(fault.words || `The server of this tool refused the call (${faultCode(error)})`);
       if (fault.kind === "unreadable") return errorResult("The server of this tool gave an answer that cannot be read");
-      if (fault.kind === "lost") session.reportLoss(error);
-      if (fault.kind === "lost" && fault.unheard) return undefined;
+      const isForgotten = fault.kind === "unavailable" && (await orAborted(session.isForgotten(error), signal));
+      if (fault.kind === "lost" || isForgotten) session.reportLoss(error);
+      if (isForgotten || (fault.kind === "lost" && fault.unheard)) return undefined;
       return this.#refuse(error);
     }
+  }
+
+  async #check({ inputSchema }: ports.ToolDefinition, args: unknown, signal: AbortSignal): Promise<void> {
+    const checked = await this.#connection.checks.check(inputSchema, args, { isForeign: true, signal });
+    if ("unusable" in checked) throw new ports.ToolArgumentsInvalid(checked.unusable);
+    if ("faults" in checked) throw new ports.ToolArgumentsInvalid(faultText(checked.faults, "the arguments"));
   }
 
   async #run(session: McpSession, name: string, args: unknown, signal: AbortSignal): Promise<ports.ToolResult> {
@@ -79,7 +87,7 @@ export class ToolCalls {
     } catch (error) {
       signal?.throwIfAborted();
       this.#connection.closing.throwIfAborted();
-      const isLost = readFault(error).kind === "lost";
+      const isLost = readFault(error).kind === "lost" || (await orAborted(session.isForgotten(error), signal));
       if (isLost) session.reportLoss(error);
       return isLost && !isLast ? this.#read(signal, true) : this.#refuse(error);
     }

@@ -1,8 +1,10 @@
-import type { ports } from "@portico/core";
+import { hasInexactWhole, type ports } from "@portico/core";
 import * as v from "valibot";
 
 /** A longer text costs a model more than it is worth. */
 const TEXT_BYTES = 1024 * 1024;
+const INEXACT =
+  "The tool was executed, but its result has a whole number beyond ±(2^53 - 1) outside of a text, whose digits are not exact. The result is left out.";
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
 /** Checks as little of an answer as possible. The content is read part by part, so that new kinds of content are allowed. */
@@ -15,7 +17,12 @@ export const callAnswerSchema = v.looseObject({
 /** The part of a server's answer that a model reads: texts and images, and a note in place of any other content. */
 export function toToolResult({ content, structuredContent, isError }: v.InferOutput<typeof callAnswerSchema>): ports.ToolResult {
   const parts = content.map((part) => toContent(part as Part | null));
-  if (parts.length === 0 && structuredContent !== undefined) parts.push(text(JSON.stringify(structuredContent)));
+  if (parts.length === 0 && structuredContent !== undefined) {
+    const json = JSON.stringify(structuredContent);
+    // The digits are lost when the client reads the answer.
+    if (hasInexactWhole(json)) return errorResult(INEXACT);
+    parts.push(text(json));
+  }
   return { content: parts, isError };
 }
 

@@ -1,5 +1,5 @@
 import { workerData } from "node:worker_threads";
-import { listenForJobs } from "../sandbox/listen-for-jobs.ts";
+import { listenForJobs } from "@portico/core/kit";
 import { isSpoiltBy, loadSandboxEngine, Sandbox, type SandboxAnswer, type SandboxLimits } from "../sandbox/sandbox.ts";
 import { type CodeJob, scriptOf } from "./script.ts";
 

@@ -16,6 +16,8 @@ export type Content = string | Uint8Array | StreamedContent;
 /** Bytes that are not held in memory. */
 export interface StreamedContent {
   readonly size: number;
+  /** The bytes beside the files, one character for each. */
+  readonly besideFiles: string;
   open(): Readable;
 }
 
@@ -32,11 +34,17 @@ export async function bodyOf(input: HttpInput, files: ports.NodeFiles | undefine
   if (bytes !== undefined) return { type: "application/octet-stream", content: Buffer.from(bytes, "base64") };
   if (file !== undefined) {
     const { mediaType, size, open } = await fileOf(file, files);
-    return { type: mediaType, content: { size, open: () => Readable.from(open()) } };
+    return { type: mediaType, content: { size, besideFiles: "", open: () => Readable.from(open()) } };
   }
   if (body === undefined) return undefined;
   if (typeof body === "string") return { type: "text/plain;charset=utf-8", content: body };
   return { type: "application/json", content: JSON.stringify(body) };
+}
+
+/** What a search for secrets reads of a body. Secrets in files are masked when these are stored. */
+export function searchedText(content: Content): string {
+  if (typeof content === "string") return content;
+  return content instanceof Uint8Array ? Buffer.from(content).toString("latin1") : content.besideFiles;
 }
 
 /** Throws NodeFailed. A definition may set `response: file` on a node that can have no files. */
@@ -109,7 +117,9 @@ function encodeMultipart(parts: readonly EncodedPart[]): HttpBody {
     }
     yield last;
   }
-  return { type, content: { size, open: () => Readable.from(pieces()) } };
+  const known = parts.flatMap(({ head, content }) => [head, ...(content instanceof Uint8Array ? [content] : [])]);
+  const besideFiles = Buffer.concat(known).toString("latin1");
+  return { type, content: { size, besideFiles, open: () => Readable.from(pieces()) } };
 }
 
 function headOf({ name, filename, type, bytes }: Part, file: OpenedFile | undefined): string {

@@ -1,8 +1,9 @@
 import type { LookupFunction } from "node:net";
 import type { Readable } from "node:stream";
 import type { Agent } from "undici/index.js";
+import { keptConnections } from "../../kept-connections.ts";
 import { type AddressGuard, createAddressGuard } from "./address-guard.ts";
-import type { Content } from "./http-body.ts";
+import { type Content, searchedText } from "./http-body.ts";
 import { addressRefused, toFailure, unexpectedStatus } from "./http-failure.ts";
 import { portOf } from "./http-input.ts";
 import { type HttpAnswer, readAnswer, readFailedBody, type Saving } from "./read-answer.ts";
@@ -16,6 +17,8 @@ export interface HttpRequest {
   readonly body?: Content | undefined;
   /** Statuses that are returned. A redirect with such a status is not followed. */
   isExpected(status: number): boolean;
+  /** Whether a text contains a secret. Secrets are not sent to another server. */
+  isSecret(text: string): boolean;
   /** What becomes of the body of an answer. */
   readonly saving: Saving;
 }
@@ -38,7 +41,7 @@ export interface HttpClient {
 
 const MOST_REDIRECTS = 5;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
-/** Credentials are not forwarded on redirects to another server. */
+/** Credentials are not forwarded on redirects to another server, also those that are written into the definition. */
 const CREDENTIAL = /^cookie$|key|token|secret|auth|password|credential|signature/i;
 
 export function createHttpClient(allow: readonly string[], timeouts: HttpTimeouts, lookup?: LookupFunction): HttpClient {
@@ -103,13 +106,18 @@ export function createHttpClient(allow: readonly string[], timeouts: HttpTimeout
 }
 
 async function openAgent(guard: AddressGuard, { connectMs, headersMs, idleMs }: HttpTimeouts): Promise<Agent> {
-  const { Agent, Pool } = await import("undici/index.js");
+  const { Agent, Client, Pool } = await import("undici/index.js");
+  const connection = keptConnections(Client);
   return new Agent({
     allowH2: false,
     headersTimeout: headersMs,
     bodyTimeout: idleMs,
     factory: (origin, options) =>
-      new Pool(origin, { ...options, connect: { timeout: connectMs, lookup: guard.lookup(portOf(new URL(origin))) } }),
+      new Pool(origin, {
+        ...options,
+        connect: { timeout: connectMs, lookup: guard.lookup(portOf(new URL(origin))) },
+        factory: connection,
+      }),
   });
 }
 
@@ -142,8 +150,12 @@ function redirected(request: HttpRequest, status: number, location: string): Htt
   if (typeof url === "string") throw addressRefused(`${from.origin} redirects to an address that may not be reached: ${url}`);
   if (from.protocol === "https:" && url.protocol === "http:") throw addressRefused(`${from.origin} redirects from https to http`);
   const becomesGet = status === 303 ? method !== "HEAD" && method !== "GET" : status < 303 && method === "POST";
+  const isElsewhere = from.origin !== url.origin;
+  if (isElsewhere && !becomesGet && request.body !== undefined && request.isSecret(searchedText(request.body)))
+    throw addressRefused(`${from.origin} redirects a body that has a secret to another origin`);
+  const isLeft = (name: string, value: string) => CREDENTIAL.test(name) || request.isSecret(name) || request.isSecret(value);
   const kept = Object.entries(request.headers).filter(
-    ([name]) => !(becomesGet && name.startsWith("content-")) && !(from.origin !== url.origin && CREDENTIAL.test(name)),
+    ([name, value]) => !(becomesGet && name.startsWith("content-")) && !(isElsewhere && isLeft(name, value)),
   );
   return {
     ...request,

@@ -1,4 +1,4 @@
-import type { ports } from "@portico/core";
+import { type ports, record } from "@portico/core";
 import { validateHeaderName, validateHeaderValue } from "node:http";
 import * as v from "valibot";
 import type { AddressGuard } from "./address-guard.ts";
@@ -14,8 +14,9 @@ const part = v.strictObject({
   filename: v.optional(v.pipe(v.string(), v.description("Makes the part a file with this name."))),
   type: v.optional(v.pipe(v.string(), v.description("The media type of the part."))),
 });
+const STATUS = 'Write a status such as `204`, or a range such as `"200-299"`';
 const status = v.pipe(v.number(), v.integer(), v.minValue(100), v.maxValue(599));
-const statusRange = v.pipe(v.string(), v.regex(/^[1-5]\d\d(?:-[1-5]\d\d)?$/));
+const statusRange = v.pipe(v.string(), v.regex(/^[1-5]\d\d(?:-[1-5]\d\d)?$/, STATUS));
 
 export const httpInput = v.strictObject({
   method: v.optional(
@@ -24,11 +25,11 @@ export const httpInput = v.strictObject({
   ),
   url: v.pipe(v.string(), v.description("An http or https URL on the public internet, or one that the configuration allows.")),
   headers: v.optional(
-    v.pipe(v.record(v.string(), scalar), v.description("Headers by name; headers of the connection cannot be set.")),
+    v.pipe(record(v.string(), scalar), v.description("Headers by name; headers of the connection cannot be set.")),
   ),
   query: v.optional(
     v.pipe(
-      v.record(v.string(), v.union([scalar, v.array(scalar)])),
+      record(v.string(), v.union([scalar, v.array(scalar)])),
       v.description("Query parameters by name, added to the URL's own. A list repeats its name."),
     ),
   ),
@@ -37,7 +38,7 @@ export const httpInput = v.strictObject({
   ),
   form: v.optional(
     v.pipe(
-      v.record(v.string(), v.union([scalar, v.array(scalar)])),
+      record(v.string(), v.union([scalar, v.array(scalar)])),
       v.description("Fields by name, sent as `application/x-www-form-urlencoded` instead of `body`. A list repeats its name."),
     ),
   ),
@@ -79,7 +80,7 @@ export const httpInput = v.strictObject({
   ),
   expect: v.optional(
     v.pipe(
-      v.array(v.union([status, statusRange])),
+      v.array(v.union([status, statusRange], STATUS)),
       v.description('Statuses (`204`) and ranges (`"200-299"`, the default) that count as success.'),
     ),
   ),

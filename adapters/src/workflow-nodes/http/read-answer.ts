@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import type { Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
-import { dispositionName, hasMoreLevels, isTextMediaType, ports } from "@portico/core";
+import { dispositionName, hasMoreLevels, isTextMediaType, parseJson, ports } from "@portico/core";
 import { tooDeep, tooLarge } from "./http-failure.ts";
 
 export interface HttpAnswer {
@@ -192,7 +192,7 @@ function readBody(bytes: Buffer, contentType: string): Pick<HttpAnswer, "body" |
   if (text === undefined) return { body: bytes.toString("base64"), encoding: "base64" };
   if (!/^application\/json$|\+json$/.test(mediaTypeOf(contentType))) return { body: text };
   try {
-    return { body: JSON.parse(text) as unknown };
+    return { body: parseJson(text) };
   } catch {
     return { body: text };
   }

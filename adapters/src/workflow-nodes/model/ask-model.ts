@@ -1,10 +1,10 @@
-import { ports } from "@portico/core";
+import { parseJson, ports } from "@portico/core";
+import { faultText, type JsonSchema, type SchemaChecks } from "@portico/core/kit";
 import type { CountedCalls } from "../../agent-engines/loop/counted-calls.ts";
 import type { LanguageModel, Prompt } from "../../agent-engines/loop/language-model.ts";
 import type { ModelMeter } from "../../agent-engines/loop/measured-model.ts";
 import { openLanguageModel } from "../../agent-engines/loop/open-language-model.ts";
 import { toModelError } from "../../agent-engines/loop/model-error.ts";
-import type { JsonSchema, OutputCheck } from "../../json-schema/output-check.ts";
 
 export interface ModelWork {
   readonly telemetry: ModelMeter["telemetry"];
@@ -43,14 +43,14 @@ export async function askForText(work: ModelWork, signal: AbortSignal): Promise<
 export async function askForOutput(
   work: ModelWork,
   schema: JsonSchema,
-  check: OutputCheck,
+  checks: SchemaChecks,
   signal: AbortSignal,
 ): Promise<unknown> {
   let { prompt } = work;
   for (let repair = 0; ; repair++) {
     const { content } = await generate({ ...work, prompt }, schema, signal);
     const { said, value } = outputOf(content, schema);
-    const fault = value === undefined ? "the output is not JSON" : check(value);
+    const fault = value === undefined ? "the output is not JSON" : await outputFault(checks, schema, value, signal);
     if (fault === undefined) return value;
     if (repair === REPAIRS) throw new ports.NodeFailed("model_output_invalid", `The model's output does not fit: ${fault}`);
     prompt = [
@@ -59,6 +59,17 @@ export async function askForOutput(
       { role: "user", content: [{ type: "text", text: `That does not fit the schema: ${fault}. Call ${TOOL} with what fits.` }] },
     ];
   }
+}
+
+async function outputFault(
+  checks: SchemaChecks,
+  schema: JsonSchema,
+  value: unknown,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const checked = await checks.check(schema, value, { signal });
+  if ("unusable" in checked) return checked.unusable;
+  return "faults" in checked ? faultText(checked.faults, "the output") : undefined;
 }
 
 async function generate(
@@ -111,7 +122,7 @@ function outputOf(content: Generated["content"], schema: JsonSchema): { readonly
   // Models without tools answer in text, and the text may be correct.
   const said = call?.input ?? textOf(content);
   try {
-    const value = JSON.parse(call ? said : withoutFence(said)) as unknown;
+    const value = parseJson(call ? said : withoutFence(said));
     return { said, value: call && schema["type"] !== "object" ? (value as { result?: unknown } | null)?.result : value };
   } catch {
     return { said };
@@ -119,7 +130,9 @@ function outputOf(content: Generated["content"], schema: JsonSchema): { readonly
 }
 
 function withoutFence(text: string): string {
-  return /^\s*```(?:json)?\s*\n([\s\S]*?)\n```\s*$/.exec(text)?.[1] ?? text;
+  const trimmed = text.trim();
+  const fence = /^```(?:json)?[^\S\n]*\n/.exec(trimmed);
+  return fence && trimmed.endsWith("\n```") ? trimmed.slice(fence[0].length, -4) : text;
 }
 
 function textOf(content: Generated["content"]): string {

@@ -1,4 +1,4 @@
-import type { ports } from "@portico/core";
+import { jsonObject, type ports } from "@portico/core";
 import * as v from "valibot";
 import type { Prompt } from "../../agent-engines/loop/language-model.ts";
 
@@ -24,10 +24,7 @@ export const modelInput = v.strictObject({
   ),
   temperature: v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(2), v.description("0 to 2; default: the provider's."))),
   output: v.optional(
-    v.pipe(
-      v.record(v.string(), v.unknown()),
-      v.description("JSON Schema of the output. The output is then a value instead of a text."),
-    ),
+    v.pipe(jsonObject, v.description("JSON Schema of the output. The output is then a value instead of a text.")),
   ),
 });
 

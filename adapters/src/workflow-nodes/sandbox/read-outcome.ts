@@ -1,4 +1,4 @@
-import { ports } from "@portico/core";
+import { hasInexactWhole, ports } from "@portico/core";
 import { type ThreadLimits, type ThreadOutcome, WAIT_MS } from "./sandbox-threads.ts";
 
 /** A node's messages for a script that gave no result. Codes begin with the node's own prefix. */
@@ -18,6 +18,8 @@ export function readOutcome(outcome: ThreadOutcome, words: FailureWords): unknow
     new ports.NodeFailed(`${code}_${kind}`, message, { retryable });
   switch (outcome.kind) {
     case "text":
+      if (hasInexactWhole(outcome.text))
+        throw fail("failed", `${subject} gave a whole number beyond ±(2^53 - 1), whose digits are not exact: give a text`);
       return JSON.parse(outcome.text) as unknown;
     case "failed":
       throw fail("failed", [place(outcome.stack), outcome.message].filter(Boolean).join(": "));

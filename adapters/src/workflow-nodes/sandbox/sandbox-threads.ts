@@ -1,7 +1,6 @@
 import { availableParallelism } from "node:os";
 import { ports } from "@portico/core";
-import { JobPool, PoolBusy } from "./job-pool.ts";
-import { JobOverran, ThreadCrashed } from "./job-thread.ts";
+import { JobOverran, JobPool, PoolBusy, ThreadCrashed } from "@portico/core/kit";
 import type { SandboxAnswer, SandboxLimits, SandboxOutcome } from "./sandbox.ts";
 
 /** Threads whose module executes jobs in a sandbox with fixed limits. */
@@ -18,7 +17,7 @@ export type ThreadLimits = Omit<SandboxLimits, "outputBytes">;
 
 export interface SandboxThreadsOptions {
   readonly name: string;
-  readonly module: URL;
+  readonly module: () => URL;
   readonly limits: ThreadLimits;
   /** Default: one for each processor. */
   readonly threads?: number | undefined;

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { workerData } from "node:worker_threads";
-import { listenForJobs } from "../sandbox/listen-for-jobs.ts";
+import { listenForJobs } from "@portico/core/kit";
 import { isSpoiltBy, loadSandboxEngine, Sandbox, type SandboxLimits } from "../sandbox/sandbox.ts";
 import { EVALUATOR } from "./evaluator.ts";
 import type { TransformJob } from "./transform-limits.ts";

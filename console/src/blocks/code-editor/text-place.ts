@@ -20,7 +20,8 @@ interface Mark {
 export function placeInYaml(state: EditorState, position: number): TextPlace | undefined {
   const line = state.doc.lineAt(position);
   const before = line.text.slice(0, position - line.from);
-  const [, lead = "", written = ""] = /^((?:\s|- )*)(.*)$/.exec(before)!;
+  const [lead] = /^(?:\s|- )*/.exec(before)!;
+  const written = before.slice(lead.length);
   const dashes = marksOf(lead);
   const value = /^("?)([\w.$-]+)\1:\s+(\S*)$/.exec(written);
   const isWord = /^[\w.$-]*$/.test(written);
@@ -74,15 +75,16 @@ function marksOf(line: string): Mark[] {
 /** By the brackets before the cursor: a text that is being written has seldom a right tree. */
 export function placeInJson(state: EditorState, position: number): TextPlace | undefined {
   const before = state.sliceDoc(0, position);
-  const word = /[\w.$-]*$/.exec(before)![0];
-  const from = position - word.length;
+  let from = position;
+  while (from > 0 && /[\w.$-]/.test(before[from - 1]!)) from--;
+  const word = before.slice(from);
   // Of each open object the name that is being given a value, of each open list the number of its item.
   const open: (string | number | undefined)[] = [];
   let name: string | undefined;
   for (const [token] of before
     .slice(0, from)
     .replace(/"$/, "")
-    .matchAll(/"(?:[^"\\]|\\.)*"|[{}[\],:]/g)) {
+    .matchAll(/"(?:[^"\\]|\\[^]?)*"?|[{}[\],:]/g)) {
     const last = open.at(-1);
     if (token === "{") open.push(undefined);
     else if (token === "[") open.push(0);

@@ -12,8 +12,6 @@ export interface RowPage<Row> {
   readonly previous?: string | undefined;
   /** The calls that it took. */
   readonly calls?: number | undefined;
-  /** The service still indexes what an earlier version stored. */
-  readonly isIndexing?: boolean | undefined;
 }
 
 /** Rows of a page. The document never has more, however long the list is. */
@@ -28,16 +26,15 @@ export async function readPage<Row>(
 ): Promise<RowPage<Row>> {
   const isBack = place.before !== undefined;
   let rows: readonly Row[] = [];
-  let [isIndexing, at]: [boolean, Place] = [false, place];
+  let at = place;
   let beside: string | undefined;
   for (let call = 1; ; call++) {
     const page = await ask(at, ROWS - rows.length);
     rows = isBack ? [...page.rows, ...rows] : [...rows, ...page.rows];
-    isIndexing ||= page.isIndexing === true;
     if (call === 1) beside = isBack ? page.next : page.previous;
     const further = isBack ? page.previous : page.next;
     if (further === undefined || rows.length >= ROWS || call >= MOST_CALLS)
-      return { rows, isIndexing, calls: call, next: isBack ? beside : further, previous: isBack ? further : beside };
+      return { rows, calls: call, next: isBack ? beside : further, previous: isBack ? further : beside };
     at = isBack ? { before: further } : { after: further };
   }
 }

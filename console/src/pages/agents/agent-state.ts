@@ -55,6 +55,11 @@ export function whatIsIgnored({ unknownKeys = [] }: Agent): string | undefined {
   return `Its agent.json has keys without effect: ${unknownKeys.join(", ")}`;
 }
 
+/** What its `agent.json` names and its turns do not get, as sentences. The service tells them to the owner alone. */
+export function whatIsNotOffered({ problems = [] }: Agent): readonly string[] {
+  return problems.map(({ at, name, message }) => (at === "outputSchema" ? `outputSchema: ${message}` : `${name}: ${message}`));
+}
+
 const SYNC: Readonly<Record<string, string>> = {
   ahead: "ahead of its remote",
   behind: "behind its remote",

@@ -33,6 +33,11 @@ export function describeReason(reason: string): string {
   return REASONS[reason] ?? reason.replaceAll("_", " ");
 }
 
+/** Why the last turn of a run failed, as text for a person: in the words of its error, which the run keeps until its next turn. */
+export function describeRunFailure({ failure, failure_reason = "unknown" }: Run): string {
+  return failure?.message ?? describeReason(failure_reason);
+}
+
 /** Why a completed turn ended, if not by the agent's decision (open points 13). */
 const ENDINGS: Readonly<Record<string, string>> = {
   max_turns: "It reached its limit of model calls.",
@@ -50,6 +55,13 @@ export function describeEnding(reason: string | undefined): string | undefined {
 /** Whether the turn of a receipt failed, or was interrupted. */
 export function hasFailed({ outcome, interruption_reason: reason }: Receipt): boolean {
   return outcome.status === "failed" || (reason !== undefined && describeEnding(reason) === undefined);
+}
+
+/** How the turn of a receipt ended, as text for a person. Undefined if it completed by its agent's decision. */
+export function describeEnd({ outcome, failure, interruption_reason: reason }: Receipt): string | undefined {
+  if (outcome.status === "failed" && reason === undefined)
+    return `The turn failed: ${failure?.message ?? describeReason("process_restart")}`;
+  return reason === undefined ? undefined : (describeEnding(reason) ?? `The turn was interrupted: ${describeReason(reason)}`);
 }
 
 /** `1.2 s`, `3 min 20 s`, `2 h 5 min`. */

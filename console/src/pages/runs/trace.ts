@@ -10,6 +10,7 @@ import type { conversationsRunsContract } from "@portico/plugins/conversations-r
 import type { Component } from "svelte";
 import type { Tone } from "../../blocks/StatusBadge.svelte";
 import type { WaterfallRow } from "../../blocks/waterfall.ts";
+import type { ReceiptDecision } from "./decision.ts";
 import type { Receipt } from "./receipts.svelte.ts";
 import { describeDuration } from "./run.ts";
 import { writeCost } from "../../blocks/write-cost.ts";
@@ -26,6 +27,10 @@ export interface Step {
   readonly attempt: number;
   /** Of the first model call: the input of the turn. Of a call of a tool: the arguments. */
   readonly input?: unknown;
+  /** Of a call of a tool whose arguments a person changed: those of the model. */
+  readonly proposed?: unknown;
+  /** Of a call of a tool that waited for a person. */
+  readonly comment?: string | undefined;
   /** Of the last model call: the output of the turn. */
   readonly output?: string;
   /** Of the last part of a turn that failed. */
@@ -81,7 +86,11 @@ export function toSteps({ entries }: Trace, receipt: Receipt | undefined): reado
       entry,
       attempt,
       ...(receipt && entry === models[0] && { input: receipt.input }),
-      ...(call && { input: call["arguments"] ?? call }),
+      ...(call && {
+        input: call["arguments"] ?? call,
+        proposed: call["proposed_arguments"],
+        comment: (call["decision"] as ReceiptDecision | undefined)?.comment,
+      }),
       ...(receipt && entry === models.at(-1) && receipt.output !== "" && { output: receipt.output }),
       ...(isLast && receipt?.failure && { failure: receipt.failure }),
     };

@@ -1,3 +1,4 @@
+import { parseJson } from "@portico/core/client";
 import { templateFields } from "@portico/plugins/agent-webhook/client";
 
 /** An initial payload: a text for each field of the template. */
@@ -12,7 +13,7 @@ export function readPayload(
 ): { readonly payload: Readonly<Record<string, unknown>> } | { readonly problem: string } {
   let value: unknown;
   try {
-    value = text.trim() === "" ? {} : JSON.parse(text);
+    value = text.trim() === "" ? {} : parseJson(text);
   } catch {
     return { problem: "This is not valid JSON" };
   }

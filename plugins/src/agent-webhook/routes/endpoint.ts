@@ -15,9 +15,9 @@ export function setEnabled(services: WebhookServices): WebhookHandlers["setEnabl
 }
 
 /** Creates a new secret of an endpoint. The old secret becomes invalid. */
-export function rotateSecret({ agents, secrets }: WebhookServices): WebhookHandlers["rotateSecret"] {
+export function rotateSecret({ agents, secrets, latestEndOf }: WebhookServices): WebhookHandlers["rotateSecret"] {
   return async ({ params: { id }, who, head }) => {
     await managedAgent(agents, id);
-    return { secret: (await secrets.rotate(id, auditActor(who, head))).reveal() };
+    return { secret: (await secrets.rotate(id, { by: auditActor(who, head), expiresAt: latestEndOf(who) })).reveal() };
   };
 }

@@ -7,7 +7,7 @@ import type { WebhookHandlers, WebhookServices } from "./webhook-services.ts";
 
 /** Saves an event. The first save of an endpoint creates its secret. */
 export function saveEvent(services: WebhookServices): WebhookHandlers["saveEvent"] {
-  const { agents, secrets, audit } = services;
+  const { agents, secrets, audit, latestEndOf } = services;
   return async ({ params: { id, event: name }, body, who, head, signal, fail }) => {
     await managedAgent(agents, id);
     if (!isEventName(name)) throw fail.invalid_webhook_event();
@@ -21,7 +21,7 @@ export function saveEvent(services: WebhookServices): WebhookHandlers["saveEvent
       })),
     );
     // The secret is created after the configuration is stored. After a kill in between, the next save creates it.
-    const secret = makesSecret ? await secrets.makeFirst(id, actor) : undefined;
+    const secret = makesSecret ? await secrets.makeFirst(id, { by: actor, expiresAt: latestEndOf(who) }) : undefined;
     return { success: true, enabled: true, event: name, ...(secret && { secret: secret.reveal() }) };
   };
 }

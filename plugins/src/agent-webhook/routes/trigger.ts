@@ -1,4 +1,4 @@
-import { bearerToken, parseJsonBody, ports, type RequestHead } from "@portico/core";
+import { bearerToken, firstCharacters, parseJsonBody, ports, type RequestHead } from "@portico/core";
 import { agentWebhookContract } from "../contract.ts";
 import { triggerErrors } from "../errors.ts";
 import { PROMPT_CHARACTERS, REPEATED_NAME_LENGTH } from "../limits.ts";
@@ -85,5 +85,6 @@ function promptOf(template: string, payload: Readonly<Record<string, unknown>>):
 }
 
 function shortened(name: string): string {
-  return name.length <= REPEATED_NAME_LENGTH ? name : `${name.slice(0, REPEATED_NAME_LENGTH).toWellFormed()}…`;
+  const head = firstCharacters(REPEATED_NAME_LENGTH, name);
+  return head.length < name.length ? `${head.toWellFormed()}…` : name;
 }

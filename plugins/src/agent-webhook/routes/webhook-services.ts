@@ -16,6 +16,8 @@ export interface WebhookServices {
   readonly telemetry: ports.Telemetry;
   readonly usage: ports.Usage | undefined;
   readonly mode: AgentWebhookSettings["mode"];
+  /** When a secret ends at the latest that a caller makes now. */
+  readonly latestEndOf: (caller: ports.Caller) => number | undefined;
 }
 
 /** The handlers of this area, by route. */

@@ -1,5 +1,6 @@
 import { cleanFileName, openUpload } from "@portico/core";
 import { IMAGE_HEAD_BYTES, imageDimensions } from "../image-dimensions.ts";
+import { JpegHead } from "../jpeg-head.ts";
 import { MEDIA_BYTES } from "../limits.ts";
 import { mediaKey } from "../media.ts";
 import { fitsSignature, mediaTypeOf, SIGNATURE_BYTES } from "../media-type.ts";
@@ -15,24 +16,26 @@ export function uploadMedia({ blobs, clock, ids, media, pending }: FileServices)
       const upload = await openUpload(body, { maxBytes: MEDIA_BYTES, signal });
       const type = mediaTypeOf(upload.mimeType);
       if (!type) throw fail.media_type_unsupported();
-      const { head, whole } = await peek(upload.stream, type.kind === "image" ? IMAGE_HEAD_BYTES : SIGNATURE_BYTES);
+      const jpeg = type.mimeType === "image/jpeg" ? new JpegHead() : undefined;
+      const isPeeked = type.kind === "image" && !jpeg;
+      const { head, whole } = await peek(upload.stream, isPeeked ? IMAGE_HEAD_BYTES : SIGNATURE_BYTES);
       if (head.length === 0) throw fail.media_empty();
       if (!(await fitsSignature(type, head))) throw fail.media_type_unsupported();
       const mediaId = `${ids.uuid()}.${type.extension}`;
       const key = mediaKey(mediaId);
       const { kind, mimeType } = type;
-      const dimensions = kind === "image" ? imageDimensions(head) : undefined;
+      const dimensions = () => (isPeeked ? imageDimensions(head) : jpeg?.dimensions());
       const about = { type: kind, mediaId, name: cleanFileName(upload.name), mimeType };
       const { size } = await pending.store(
         key,
-        () => blobs.put(key, whole, { maxBytes: MEDIA_BYTES, signal }),
+        () => blobs.put(key, jpeg?.watch(whole) ?? whole, { maxBytes: MEDIA_BYTES, signal }),
         async (stored, ends) => {
           const createdAt = new Date(clock.now()).toISOString();
-          await media.add({ ...about, ...stored, ...dimensions, userId, createdAt }, [ends]);
+          await media.add({ ...about, ...stored, ...dimensions(), userId, createdAt }, [ends]);
           return stored;
         },
       );
-      return { ...about, size, ...dimensions };
+      return { ...about, size, ...dimensions() };
     } catch (error) {
       throw toMediaError(error);
     }

@@ -1,5 +1,7 @@
 import { hash } from "node:crypto";
 import type { ports } from "@portico/core";
+import { EVENT_CHARACTERS } from "../limits.ts";
+import { boundedValue } from "../turns/bounds.ts";
 
 /** A tool as it was when its call was put before a person. */
 export interface AskedTool extends Pick<ports.ToolDefinition, "id" | "name" | "description" | "inputSchema" | "riskLevel"> {
@@ -78,6 +80,14 @@ export function shownInRun({ callId, tool, askedAt, expiresAt }: Approval) {
   };
 }
 
+/** The part of what clients are told of a decided call that the records of its turn keep. */
+export interface ToldDecision extends ports.CallDecision {
+  readonly callId: string;
+  /** The model's ID, if it is another one. */
+  readonly toolCallId?: string | undefined;
+  readonly toolId: string;
+}
+
 /** What the clients of a turn are told: once when it waits, and once when the turn goes on. */
 export function toldOf({ callId, toolCallId, tool, arguments: args, expiresAt, decided: decision }: Approval) {
   const call = { callId, ...(callId !== toolCallId && { toolCallId }), toolId: tool.id, name: tool.name };
@@ -94,9 +104,11 @@ export function toldOf({ callId, toolCallId, tool, arguments: args, expiresAt, d
     ...call,
     status: STATUS[decision.decision],
     ...(decision.userId !== undefined && { decidedBy: decision.userId }),
-    ...(decision.arguments !== undefined && { arguments: decision.arguments }),
+    decidedAt: new Date(decision.at).toISOString(),
+    ...(decision.arguments !== undefined && { arguments: boundedValue(decision.arguments, EVENT_CHARACTERS / 2) }),
     ...(decision.comment !== undefined && { comment: decision.comment }),
   };
 }
 
-const STATUS = { approve: "approved", reject: "rejected", expired: "expired", withdrawn: "withdrawn" } as const;
+/** The words for the ends of approvals in events and records. */
+export const STATUS = { approve: "approved", reject: "rejected", expired: "expired", withdrawn: "withdrawn" } as const;

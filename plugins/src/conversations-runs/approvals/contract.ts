@@ -1,4 +1,4 @@
-import { reply } from "@portico/core/contract";
+import { jsonObject, maxCharacters, readParameters, reply } from "@portico/core/contract";
 import * as v from "valibot";
 import { agentErrors } from "../errors.ts";
 import { APPROVAL_COMMENT_CHARACTERS } from "../limits.ts";
@@ -36,12 +36,12 @@ const decision = v.pipe(
   v.strictObject({
     decision: v.picklist(["approve", "reject"]),
     /** In place of the model's arguments. They must fit the tool's schema. */
-    arguments: v.optional(v.record(text, v.unknown())),
+    arguments: v.optional(jsonObject),
     /** The model reads it. */
     comment: v.optional(
       v.pipe(
         text,
-        v.maxLength(APPROVAL_COMMENT_CHARACTERS),
+        maxCharacters(APPROVAL_COMMENT_CHARACTERS),
         v.check((comment) => comment.isWellFormed(), "well-formed text"),
       ),
     ),
@@ -61,7 +61,7 @@ export const approvalRoutes = {
     method: "GET",
     path: "/api/approvals",
     summary: "List calls of tools that wait for a decision, the oldest first",
-    query: v.object({ limit: parameter, after: parameter }),
+    query: readParameters({ limit: parameter, after: parameter }),
     success: reply.json(v.object({ approvals: v.array(approval), next: optionalText })),
     errors: { unauthorized, invalid_pagination, invalid_filter: agentErrors.invalid_filter },
   },
@@ -84,6 +84,7 @@ export const approvalRoutes = {
     method: "GET",
     path: "/api/tool-consents",
     summary: "List standing consents to tools",
+    query: readParameters({}),
     success: reply.json(
       v.object({
         consents: v.array(v.object({ id: text, userId: text, agentId: text, toolId: text, grantedAt: text })),

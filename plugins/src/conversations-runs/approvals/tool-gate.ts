@@ -1,6 +1,6 @@
 import type { ports } from "@portico/core";
-import { argumentsCheck } from "../turns/tool-arguments.ts";
-import type { Approval } from "./approval.ts";
+import type { ArgumentsFault } from "../turns/tool-arguments.ts";
+import type { Approval, Decision } from "./approval.ts";
 import { digestOf, toolDigest } from "./digest.ts";
 import { permissionOf, type TurnPolicy } from "./tool-policy.ts";
 
@@ -24,6 +24,7 @@ export interface ToolGateGiven {
   readonly hasApprovals: boolean;
   /** Whether the turn's user consented to this definition of a tool. */
   readonly hasConsent: (toolId: string, digest: string) => Promise<boolean>;
+  readonly argumentsFault: ArgumentsFault;
   /** The decided approvals of the wait before. */
   readonly decided: readonly Approval[];
 }
@@ -31,12 +32,12 @@ export interface ToolGateGiven {
 /** Decides which calls of a turn run, wait for a person, or are refused (open points 3 and 14). */
 export class ToolGate {
   readonly #given: ToolGateGiven;
-  /** By the model's ID of the call. Each counts for one call. */
-  readonly #decided: Map<string, Approval>;
+  /** In the order in which the turn made the calls. Each counts for one call: an engine may give several calls one ID. */
+  readonly #decided: Approval[];
 
   constructor(given: ToolGateGiven) {
     this.#given = given;
-    this.#decided = new Map(given.decided.map((approval) => [approval.toolCallId, approval]));
+    this.#decided = [...given.decided];
   }
 
   /** Whether the model is told of a tool. */
@@ -46,22 +47,22 @@ export class ToolGate {
 
   /** Whether a person must decide about a call before the turn goes on. */
   async mustWait(tool: ports.ToolDefinition, call: GatedCall): Promise<boolean> {
-    const { policy, canPause, hasApprovals, hasConsent } = this.#given;
+    const { policy, canPause, hasApprovals, hasConsent, argumentsFault } = this.#given;
     const { permission, mayWait } = permissionOf(tool, policy);
-    if (!canPause || !hasApprovals || !mayWait || permission !== "ask" || this.#decisionOf(call)) return false;
+    if (!canPause || !hasApprovals || !mayWait || permission !== "ask" || this.#approvalOf(call)) return false;
     // No person can approve a call that the tool would refuse.
-    if (argumentsCheck(tool.inputSchema)(call.arguments) !== undefined) return false;
+    if ((await argumentsFault(tool.inputSchema, call.arguments)) !== undefined) return false;
     return !(await hasConsent(tool.id, toolDigest(tool)));
   }
 
   /** Call it once for each call that would run now. */
   async admit(tool: ports.ToolDefinition, call: GatedCall): Promise<Admitted> {
-    const { policy, canPause, hasApprovals, hasConsent } = this.#given;
+    const { policy, canPause, hasApprovals, hasConsent, argumentsFault } = this.#given;
     const { permission, mayWait } = permissionOf(tool, policy);
     if (permission === "deny") return refused("The policy does not permit this tool");
-    const approval = this.#decisionOf(call);
+    const approval = this.#approvalOf(call);
     if (approval) {
-      this.#decided.delete(approval.toolCallId);
+      this.#decided.splice(this.#decided.indexOf(approval), 1);
       return admittedBy(approval, tool, call);
     }
     if (permission === "allow") return { isRefused: false, arguments: call.arguments };
@@ -70,14 +71,21 @@ export class ToolGate {
     const counts = canPause && mayWait;
     if (counts && (await hasConsent(tool.id, toolDigest(tool)))) return { isRefused: false, arguments: call.arguments };
     // The model can mend these, and is asked for its call again.
-    const fault = counts ? argumentsCheck(tool.inputSchema)(call.arguments) : undefined;
+    const fault = counts ? await argumentsFault(tool.inputSchema, call.arguments) : undefined;
     if (fault !== undefined) return refused(`The arguments do not fit the tool's schema: ${fault}`);
     return refused("This tool needs a person's confirmation and was not run");
   }
 
-  #decisionOf({ callId, toolId, arguments: args }: GatedCall): Approval | undefined {
-    const approval = callId === undefined ? undefined : this.#decided.get(callId);
-    return approval?.tool.id === toolId && approval.argumentsDigest === digestOf(args) ? approval : undefined;
+  /** How a person decided about a call that would run now. Undefined if no person was asked. */
+  decisionOn(call: GatedCall): Decision | undefined {
+    return this.#approvalOf(call)?.decided;
+  }
+
+  #approvalOf({ callId, toolId, arguments: args }: GatedCall): Approval | undefined {
+    const ofCall = this.#decided.filter(({ toolCallId, tool }) => toolCallId === callId && tool.id === toolId);
+    if (ofCall.length === 0) return undefined;
+    const digest = digestOf(args);
+    return ofCall.find(({ argumentsDigest }) => argumentsDigest === digest);
   }
 }
 

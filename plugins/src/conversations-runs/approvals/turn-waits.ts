@@ -33,7 +33,7 @@ export interface Deciding {
 export interface HowToDecide {
   /** Default: always. */
   isVisible?(approval: Approval): boolean;
-  check?(approval: Approval): void;
+  check?(approval: Approval): void | Promise<void>;
   commit(deciding: Deciding): Promise<void>;
 }
 
@@ -132,7 +132,7 @@ export function createTurnWaits({ records, runs }: { readonly records: ports.Rec
         // It was stopped, and nothing that it asked runs any more.
         if (wait.value.isDue) return false;
         if (decision.decision !== "expired" && decision.at >= found.value.expiresAt) return false;
-        check?.(found.value);
+        await check?.(found.value);
         const open = wait.value.open.filter((each) => each !== id);
         const after: TurnWait = {
           ...wait.value,

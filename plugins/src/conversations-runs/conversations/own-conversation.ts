@@ -1,4 +1,4 @@
-import type { ports } from "@portico/core";
+import { hasAtMost, type ports } from "@portico/core";
 import { CONVERSATION_ID_CHARACTERS } from "../limits.ts";
 import type { Conversation, Conversations } from "./conversations.ts";
 
@@ -8,7 +8,7 @@ export async function ownConversation(
   who: Pick<ports.Caller, "role" | "userId">,
   conversationId: string,
 ): Promise<Conversation | undefined> {
-  const isShort = conversationId.length <= CONVERSATION_ID_CHARACTERS;
+  const isShort = hasAtMost(CONVERSATION_ID_CHARACTERS, conversationId);
   const stored = isShort ? await conversations.find(conversationId).catch(notAnId) : undefined;
   return stored && (who.role === "owner" || stored.value.userId === who.userId) ? stored.value : undefined;
 }

@@ -1,6 +1,6 @@
 import { type Channel, openChannel, ports, type Scope } from "@portico/core";
 import { queryChannel } from "../channel.ts";
-import { type Conversations, runOfSession } from "../conversations/conversations.ts";
+import type { Conversations } from "../conversations/conversations.ts";
 import { ownConversation } from "../conversations/own-conversation.ts";
 import { agentErrors } from "../errors.ts";
 import { type ClientRequests, requestKey } from "../requests/client-requests.ts";
@@ -8,6 +8,7 @@ import type { Runs } from "../runs/runs.ts";
 import type { Turn } from "../turns/turn.ts";
 import { Audiences } from "./audiences.ts";
 import type { Listener } from "./listener.ts";
+import { findMeantTurn } from "./meant-turn.ts";
 import { lifeOf } from "./numbered-turn.ts";
 import { recentTurns, waitingTurns } from "./recent-turns.ts";
 import { writtenEvents } from "./replay.ts";
@@ -104,11 +105,11 @@ export function openQueryChannel(given: QueryChannelGiven, scope: Scope): QueryC
         if (userId !== undefined) audiences.leave({ userId, clientInstanceId }, id);
       },
       receive: {
-        async "query:abort"({ who: { userId } }, { sessionId, clientRequestId }) {
-          const runId = runOfSession(sessionId);
-          const run = userId === undefined || runId === undefined ? undefined : await runs.find(runId);
-          // Callers cannot abort sessions of other users.
-          if (userId === undefined || run?.value.user_id !== userId) return;
+        async "query:abort"({ who: { userId } }, named) {
+          // Callers cannot abort turns of other users.
+          const meant = userId === undefined ? undefined : await findMeantTurn({ requests, runs }, userId, named);
+          if (userId === undefined || !meant) return;
+          const { sessionId, clientRequestId } = meant;
           if (clientRequestId !== undefined) await stopTurn({ userId, sessionId, clientRequestId });
           else await stopSession(userId, sessionId);
         },

@@ -114,7 +114,7 @@ export class TurnsElsewhere {
     if (audience.topic === undefined) return undefined;
     const subscription = bus.subscribe(audience.topic, {
       told: (message) => this.#hear(audience, message as AudienceMessage),
-      missed: () => void this.#learnAgain(audience),
+      missed: () => this.#learnAgain(audience),
     });
     const waiting = new AbortController();
     let isLate = false;

@@ -1,16 +1,15 @@
 import { auditActor, auditWriter, jsonList, ports } from "@portico/core";
 import { type Approval, approvalId } from "../approvals/approval.ts";
 import { agentErrors } from "../errors.ts";
-import { PAGE_LIMIT, PAGE_LIMIT_MAXIMUM } from "../limits.ts";
-import { readFilter, readPositive } from "../pagination.ts";
-import { argumentsCheck } from "../turns/tool-arguments.ts";
+import { PAGE_LIMIT } from "../limits.ts";
+import { readFilter, readLimit } from "../pagination.ts";
 import type { ConversationHandlers, ConversationServices } from "./conversation-services.ts";
 import { isRunId } from "./visible-run.ts";
 
 /** Lists calls that wait for a decision: an owner sees all, a member those of its own runs. */
 export function listApprovals({ runtime: { waits } }: ConversationServices): ConversationHandlers["approvals"] {
   return async ({ query, who }) => {
-    const limit = Math.min(readPositive("limit", query.limit, PAGE_LIMIT), PAGE_LIMIT_MAXIMUM);
+    const limit = readLimit(query.limit, PAGE_LIMIT);
     const after = readFilter("after", query.after);
     if (who.role !== "owner" && who.userId === undefined) return { approvals: [] };
     try {
@@ -27,7 +26,7 @@ export function listApprovals({ runtime: { waits } }: ConversationServices): Con
 /** Decides a call, once: the owner, or the user of the run. */
 export function decideApproval(services: ConversationServices): ConversationHandlers["decideApproval"] {
   const { clock, runtime, records } = services;
-  const { waits, consents } = runtime;
+  const { waits, consents, argumentsFault } = runtime;
   const audit = auditWriter(services.audit, records);
   return async ({ params: { id: runId, callId }, body, who, head }) => {
     const { decision, comment, standing, arguments: args } = body;
@@ -44,8 +43,8 @@ export function decideApproval(services: ConversationServices): ConversationHand
           },
           {
             isVisible: (approval) => who.role === "owner" || (userId !== undefined && approval.userId === userId),
-            check({ tool }) {
-              const fault = args && argumentsCheck(tool.inputSchema)(args);
+            async check({ tool }) {
+              const fault = args && (await argumentsFault(tool.inputSchema, args));
               if (fault !== undefined)
                 throw agentErrors.arguments_invalid(`The arguments do not fit the tool's schema: ${fault}`);
             },

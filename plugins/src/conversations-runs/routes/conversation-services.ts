@@ -13,6 +13,7 @@ export interface ConversationServices {
   readonly agents: ports.Agents;
   readonly agentEngines: readonly ports.AgentEngine[];
   readonly models: readonly ports.ModelProvider[];
+  readonly tools: readonly ports.ToolSource[];
   readonly clock: ports.Clock;
   /** Present where agents work by themselves. */
   readonly schedules?: ports.Schedules | undefined;

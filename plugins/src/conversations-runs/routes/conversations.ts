@@ -3,15 +3,15 @@ import { readMessages } from "../conversations/messages.ts";
 import { ownConversation } from "../conversations/own-conversation.ts";
 import { findRunningTurn } from "../conversations/running-turn.ts";
 import { agentErrors } from "../errors.ts";
-import { PAGE_LIMIT, PAGE_LIMIT_MAXIMUM } from "../limits.ts";
-import { readFilter, readPositive } from "../pagination.ts";
+import { PAGE_LIMIT } from "../limits.ts";
+import { readFilter, readLimit, readPositive } from "../pagination.ts";
 import type { ConversationHandlers, ConversationServices } from "./conversation-services.ts";
 
 /** Lists conversations, a page at a time: an owner sees all, a member its own. */
 export function listConversations({ runtime }: ConversationServices): ConversationHandlers["conversations"] {
   const { conversations } = runtime;
   return async ({ query, who }) => {
-    const limit = Math.min(readPositive("limit", query.limit, PAGE_LIMIT), PAGE_LIMIT_MAXIMUM);
+    const limit = readLimit(query.limit, PAGE_LIMIT);
     const after = readFilter("after", query.after);
     if (who.role !== "owner" && who.userId === undefined) return { conversations: [] };
     try {
@@ -33,7 +33,7 @@ export function listConversations({ runtime }: ConversationServices): Conversati
 /** Shows the messages of a conversation. */
 export function listMessages({ log, runtime }: ConversationServices): ConversationHandlers["messages"] {
   return async ({ params, query, who, signal }) => {
-    const limit = Math.min(readPositive("limit", query.limit, PAGE_LIMIT), PAGE_LIMIT_MAXIMUM);
+    const limit = readLimit(query.limit, PAGE_LIMIT);
     const before = query.before === undefined ? undefined : readPositive("before", query.before, 1);
     if (!(await ownConversation(runtime.conversations, who, params.id))) throw agentErrors.conversation_not_found();
     return readMessages(log, params.id, { before, limit, signal });

@@ -1,21 +1,12 @@
-import { deprecate } from "node:util";
 import type { ports } from "@portico/core";
 import type { ConversationHandlers, ConversationServices } from "./conversation-services.ts";
 
-export interface HandshakeOptions {
-  /** Of the instance. */
-  readonly version: string;
-  /** Replaces the declared areas. Deprecated. */
-  readonly capabilities?: Readonly<Record<string, boolean>> | undefined;
-}
-
-/** Tells a client the service's version, the client's identity, and the available features. */
+/** Tells a client the version of the instance, the client's identity, and the available features. */
 export function handshake(
   { runtime: { serverInstanceId }, areas }: ConversationServices,
-  { version, capabilities: written }: HandshakeOptions,
+  version: string,
 ): ConversationHandlers["handshake"] {
-  if (written) warnOfCapabilities();
-  const capabilities = { ...capabilitiesOf(areas), ...written };
+  const capabilities = capabilitiesOf(areas);
   return ({ who }) => ({
     protocolVersion: 1,
     serverInstanceId,
@@ -30,9 +21,3 @@ function capabilitiesOf(areas: readonly ports.Area[]) {
   const none = { webhookManagement: false, media: false, attachments: false, realtime: false, safeTokens: false };
   return { ...none, ...Object.fromEntries(areas.flatMap(({ capabilities }) => capabilities.map((each) => [each, true]))) };
 }
-
-const warnOfCapabilities = deprecate(
-  () => {},
-  "conversationsRuns({ capabilities }): remove it. Each plugin declares its own capabilities.",
-  "PORTICO_CAPABILITIES_OPTION",
-);

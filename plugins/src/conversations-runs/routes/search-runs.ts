@@ -1,7 +1,7 @@
-import { type FindPlace, readFindCursor, toFindCursor, wordsOf } from "@portico/core";
+import { type FindPlace, hasAtMost, isExistingDay, readFindCursor, toFindCursor, wordsOf } from "@portico/core";
 import { agentErrors } from "../errors.ts";
-import { PAGE_LIMIT_MAXIMUM, SEARCH_CHARACTERS, SEARCH_LIMIT, SEARCH_WORDS } from "../limits.ts";
-import { type Parameter, readFilter, readPositive } from "../pagination.ts";
+import { SEARCH_CHARACTERS, SEARCH_LIMIT, SEARCH_WORDS } from "../limits.ts";
+import { type Parameter, readFilter, readLimit } from "../pagination.ts";
 import { askedOf, type RunSearch } from "../runs/run-search.ts";
 import { type RunStatus, runTransitions } from "../runs/run-state.ts";
 import type { ConversationHandlers, ConversationServices } from "./conversation-services.ts";
@@ -9,7 +9,7 @@ import type { ConversationHandlers, ConversationServices } from "./conversation-
 /** Finds runs, the newest first: an owner among all, a member among its own. */
 export function searchRuns({ runtime: { runs } }: ConversationServices): ConversationHandlers["searchRuns"] {
   return async ({ query, who }) => {
-    const limit = Math.min(readPositive("limit", query.limit, SEARCH_LIMIT), PAGE_LIMIT_MAXIMUM);
+    const limit = readLimit(query.limit, SEARCH_LIMIT);
     const userId = readFilter("user_id", query.user_id);
     const asked: RunSearch = {
       userId: who.role === "owner" ? userId : who.userId,
@@ -29,15 +29,11 @@ export function searchRuns({ runtime: { runs } }: ConversationServices): Convers
     // To a member, runs of others are missing (open points 10).
     const seesNone = who.role !== "owner" && (who.userId === undefined || (userId !== undefined && userId !== who.userId));
     if (seesNone) return { runs: [] };
-    const [{ items, next, previous }, isComplete] = await Promise.all([
-      runs.search(asked, limit, place),
-      runs.indexing.isComplete(),
-    ]);
+    const { items, next, previous } = await runs.search(asked, limit, place);
     return {
       runs: [...items],
       ...(next && { next: toFindCursor(askedOf(asked), next) }),
       ...(previous && { previous: toFindCursor(askedOf(asked), previous) }),
-      ...(!isComplete && { indexing: true as const }),
     };
   };
 }
@@ -54,7 +50,7 @@ function readPlace(name: "after" | "before", value: Parameter, asked: RunSearch)
 function readWords(value: Parameter): readonly string[] {
   const text = readFilter("q", value);
   if (text === undefined) return [];
-  const words = text.length <= SEARCH_CHARACTERS ? wordsOf(text, SEARCH_WORDS + 1) : [];
+  const words = hasAtMost(SEARCH_CHARACTERS, text) ? wordsOf(text, SEARCH_WORDS + 1) : [];
   if (words.length > 0 && words.length <= SEARCH_WORDS) return words;
   throw invalid("q", `1-${SEARCH_WORDS} words of letters and digits, with at most ${SEARCH_CHARACTERS} characters`);
 }
@@ -76,7 +72,7 @@ const TIME = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d
 function readTime(name: string, value: Parameter): string | undefined {
   const text = readFilter(name, value);
   if (text === undefined) return undefined;
-  const time = TIME.test(text) ? Date.parse(text) : Number.NaN;
+  const time = TIME.test(text) && isExistingDay(text) ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(time)) throw invalid(name, "a date, or a time with its zone, in ISO 8601");
   return new Date(time).toISOString();
 }

@@ -1,4 +1,4 @@
-import type { ports } from "@portico/core";
+import { hasAtMost, type ports } from "@portico/core";
 import { RUN_ID_CHARACTERS } from "../limits.ts";
 import type { Run, Runs } from "../runs/runs.ts";
 
@@ -9,6 +9,6 @@ export function isRunId(text: string): boolean {
 
 /** Undefined for a run that this caller may not see: to a member, others' runs are missing (open points 10). */
 export async function visibleRun(runs: Runs, who: ports.Caller, runId: string): Promise<Run | undefined> {
-  const run = isRunId(runId) && runId.length <= RUN_ID_CHARACTERS ? (await runs.find(runId))?.value : undefined;
+  const run = isRunId(runId) && hasAtMost(RUN_ID_CHARACTERS, runId) ? (await runs.find(runId))?.value : undefined;
   return run && (who.role === "owner" || (who.userId !== undefined && run.user_id === who.userId)) ? run : undefined;
 }

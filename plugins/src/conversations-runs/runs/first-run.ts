@@ -1,3 +1,4 @@
+import { firstCharacters } from "@portico/core/contract";
 import type { PlayedTurn } from "../turns/turn.ts";
 import type { Run } from "./runs.ts";
 
@@ -35,9 +36,6 @@ function titleOf(prompt: string): string {
     .trim()
     .split(/\s+/)
     .join(" ");
-  if (line.length <= TITLE_CHARACTERS) return line.toWellFormed();
-  return `${line
-    .slice(0, TITLE_CHARACTERS)
-    .toWellFormed()
-    .replace(/\uFFFD$/, "")}…`;
+  const title = firstCharacters(TITLE_CHARACTERS, line.toWellFormed());
+  return title.length < line.length ? `${title}…` : title;
 }

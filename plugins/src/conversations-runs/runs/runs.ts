@@ -1,4 +1,4 @@
-import { createIndexing, type FindPlace, findPage, type FoundPage, type ports, readPages, writeAgain } from "@portico/core";
+import { type FindPlace, findPage, type FoundPage, type ports, readPages, writeAgain } from "@portico/core";
 import { createRunList, type RunFilters } from "./run-list.ts";
 import type { Run } from "./run.ts";
 import { isSought, type RunSearch, tagsOfSearch } from "./run-search.ts";
@@ -14,14 +14,6 @@ export function createRuns(records: ports.Records) {
   const runs = records.collection<Run>({ name: "runs" });
   const list = createRunList(records);
   const tags = openRunTags(records);
-  const indexing = createIndexing({
-    records,
-    name: "runs",
-    subjects: runs,
-    // With the run itself, so that a change at the same time conflicts.
-    writesOf: ({ id, value, version }) => [runs.write.put(id, value, version), ...tags.changes(undefined, taggedRun(value))],
-    mayHaveChanged: ({ updatedAt = "" }, since) => updatedAt >= since,
-  });
   /** The writes that follow a change of a run's tags. */
   const tagWrites = (before: Run | undefined, after: Run | undefined) =>
     before && after
@@ -111,8 +103,6 @@ export function createRuns(records: ports.Records) {
         limit,
       });
     },
-    /** Indexes the runs of stores that earlier versions wrote. */
-    indexing,
     /** The newest runs that have all these values, in pages. */
     async *newest(filters: RunFilters, limit: number): AsyncIterable<readonly Run[]> {
       for await (const ids of list.newest(filters, limit)) {

@@ -1,5 +1,6 @@
 import type { ports } from "@portico/core";
 import { EVENT_CHARACTERS, KEPT_MESSAGE_CHARACTERS, RECEIPT_ARGUMENTS_CHARACTERS } from "../limits.ts";
+import type { RecordedCall } from "./recorded-call.ts";
 
 /** Truncates a text to this number of characters, with a note if it was truncated. */
 export function boundedText(text: string, most: number): string {
@@ -29,14 +30,23 @@ export function boundedMessage(message: ports.ConversationMessage): ports.Conver
   return { ...message, parts: message.parts.map((part) => boundedPart(part, share)) };
 }
 
-/** A turn's tool calls as its receipt keeps them: all of them, and the arguments of as many as fit. */
-export function boundedCalls(calls: readonly ports.TurnToolCall[]): readonly ports.TurnToolCall[] {
+/** A turn's tool calls as its receipt keeps them: all of them, and the arguments and comments of as many as fit. */
+export function boundedCalls(calls: readonly RecordedCall[]): readonly RecordedCall[] {
   let left = RECEIPT_ARGUMENTS_CHARACTERS;
-  return calls.map((call) => {
-    const args = boundedValue(call.arguments, Math.max(left, 0));
-    left -= JSON.stringify(args)?.length ?? 0;
-    return { ...call, arguments: args };
-  });
+  const fitting = (value: unknown): unknown => {
+    if (value === undefined) return undefined;
+    const bounded = boundedValue(value, Math.max(left, 0));
+    left -= JSON.stringify(bounded)?.length ?? 0;
+    return bounded;
+  };
+  return calls.map((call) => ({
+    ...call,
+    arguments: fitting(call.arguments),
+    proposed: fitting(call.proposed),
+    ...(call.decision?.comment !== undefined && {
+      decision: { ...call.decision, comment: fitting(call.decision.comment) as string },
+    }),
+  }));
 }
 
 function boundedPart(part: ports.MessagePart, most: number): ports.MessagePart {
@@ -51,7 +61,7 @@ function boundedPart(part: ports.MessagePart, most: number): ports.MessagePart {
     case "media":
       return { type: "text", text: `[left out: ${part.mediaType}, ${part.data.length} characters]` };
     case "tool_call":
-      return { ...part, arguments: {} };
+      return { ...part, arguments: {}, decision: undefined };
     case "tool_result":
       return { ...part, result: boundedResult(part.result, most) };
   }

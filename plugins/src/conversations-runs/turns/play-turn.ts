@@ -1,4 +1,4 @@
-import { describeCause, parseDuration, ports, retryWhileStoreAway } from "@portico/core";
+import { describeCause, parseDuration, ports, retryWhileStoreAway, withHandledRejections } from "@portico/core";
 import type { Approval, AskedTool } from "../approvals/approval.ts";
 import type { Consents } from "../approvals/consents.ts";
 import { toolDigest } from "../approvals/digest.ts";
@@ -17,6 +17,7 @@ import { isBackground, type PlayedTurn } from "./turn.ts";
 import { isProviderAway } from "./provider-away.ts";
 import { TurnFailed, type TurnStopped } from "./turn-failed.ts";
 import type { TurnLimits } from "./turn-limits.ts";
+import type { ArgumentsFault } from "./tool-arguments.ts";
 import { gatherTools } from "./turn-tools.ts";
 import type { TurnTrace } from "./turn-trace.ts";
 import type { TurnVoice } from "./turn-voice.ts";
@@ -40,6 +41,7 @@ export interface PlayGiven {
   /** Whether the app has the calls that decide approvals. */
   readonly hasApprovals: boolean;
   readonly consents: Pick<Consents, "has">;
+  readonly argumentsFault: ArgumentsFault;
 }
 
 /** The part of its conversation that a turn gets. */
@@ -117,6 +119,7 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd | Pause
     toolPolicy,
     hasApprovals,
     consents,
+    argumentsFault,
   } = given;
   const { context, turn, toolIds, said, voice, deliver, trace, resumed } = playing;
   const executedMs = resumed?.kept.executedMs ?? 0;
@@ -140,8 +143,8 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd | Pause
     limited.begin(definition.limits);
     const agentEngine = agentEngines.find(({ id }) => id === definition.engine);
     if (!agentEngine) throw new TurnFailed("engine_unavailable", "The agent's engine is not installed");
-    const skills = await readSkills(agents, agent, (skill) =>
-      telemetry.log.warn("A skill of an agent cannot be used", { agent: agent.id, skill }),
+    const skills = await readSkills(agents, agent, (skill, reason) =>
+      telemetry.log.warn("A skill of an agent cannot be used", { agent: agent.id, skill, reason }),
     );
     const sources = [
       builtInTools({ turn, files, room, deliver: delivering, delegate }),
@@ -154,6 +157,7 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd | Pause
       policy: { instance: toolPolicy, agent: definition.toolPolicy, isBackground: isBackground(turn) },
       canPause: agentEngine.canPause === true,
       hasApprovals,
+      argumentsFault,
       hasConsent: (toolId, digest) =>
         retryWhileStoreAway({ clock, signal }, () => consents.has({ userId, agentId, toolId }, digest)),
       decided: resumed?.decided ?? [],
@@ -161,7 +165,7 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd | Pause
     const [{ provider, model }, { history, input, keep }, offered] = await Promise.all([
       chooseModel(models, definition, turn.model, signal),
       said(signal, room),
-      gatherTools(sources, wanted, { telemetry, written, gate }, signal),
+      gatherTools(sources, wanted, { telemetry, written, argumentsFault, gate }, signal),
     ]);
     const caller = { userId, agentId, runId, providerId: provider, workflowDepth };
     const running = agentEngine.run(
@@ -177,7 +181,8 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd | Pause
         caller,
         ...(resumed && { progress: resumed.kept.progress }),
       },
-      {
+      // An engine may drop the promises of these functions.
+      withHandledRejections<ports.TurnContext>({
         signal,
         // Not steps of the work: a turn never goes on in the middle of one, so its work does not store them.
         step: async (_name, run) => {
@@ -190,11 +195,11 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd | Pause
           // An engine that ignores the signal still works after the end of its turn. Its calls have no effect then.
           signal.throwIfAborted();
           hasCalledTool = true;
-          return trace.tool(call.toolId, () => offered.call(call, caller, toolSignal));
+          return trace.tool(call.toolId, gate.decisionOn(call), () => offered.call(call, caller, toolSignal));
         },
         modelCalled: (call) => trace.modelCalled(call),
         say: (saying) => voice.say(saying),
-      },
+      }),
     );
     const outcome = await orAbandoned(running, signal, clock).catch((error: unknown): PausedEnd => {
       if (!isPaused(error) || signal.aborted) throw error;
@@ -213,7 +218,9 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd | Pause
     const summary = outcome.summary && keep?.(outcome.summary);
     // An agent that sent its user a message has given its answer.
     const isWhole = end === "completed" || (end === "empty_answer" && hasDelivered);
-    return { status: "completed", output, messages, toolCalls, usage, summary, ...(!isWhole && { reason: end }) };
+    const { decided } = voice.produced;
+    const recorded = { messages: decided.ofMessages(messages), toolCalls: decided.ofCalls(toolCalls) };
+    return { status: "completed", output, ...recorded, usage, summary, ...(!isWhole && { reason: end }) };
   } catch (error) {
     const left = leftBehind(voice.produced);
     if (stopping.aborted) return { ...left, status: "interrupted", reason: (stopping.reason as TurnStopped).reason };
@@ -271,6 +278,6 @@ function failureOf(error: unknown): { readonly code: string; readonly message: s
   if (name === "ModelOverloaded") return { code: "model_overloaded", message: (error as Error).message };
   if (name === "OutputInvalid") return { code: "output_invalid", message: (error as Error).message };
   if (name === "OutputSchemaInvalid") return { code: "output_schema_invalid", message: (error as Error).message };
-  if (name === "AnswerBroken") return { code: "broken_answer", message: "The model's answer ended before it was complete" };
+  if (name === "AnswerBroken") return { code: "broken_answer", message: (error as Error).message };
   return { code: "internal_error", message: "The turn failed" };
 }

@@ -1,9 +1,13 @@
 import type { ports } from "@portico/core";
+import { DecidedCalls } from "./decided-calls.ts";
 import { LeftMessages } from "./left-messages.ts";
+import type { RecordedCall } from "./recorded-call.ts";
 import type { TurnEvent } from "./turn.ts";
 
 /** The parts of a turn that can be stored if it does not reach its end: the text so far, the called tools, and their results. */
 export class Produced {
+  /** How people decided about its calls. */
+  readonly decided = new DecidedCalls();
   readonly #left = new LeftMessages();
   readonly #texts: string[] = [];
   readonly #calls = new Map<string, ports.TurnToolCall>();
@@ -22,8 +26,8 @@ export class Produced {
     return this.#texts.join("");
   }
 
-  get toolCalls(): readonly ports.TurnToolCall[] {
-    return [...this.#calls.values()];
+  get toolCalls(): readonly RecordedCall[] {
+    return this.decided.ofCalls([...this.#calls.values()]);
   }
 
   /** Calls without a result. */
@@ -33,7 +37,7 @@ export class Produced {
 
   /** The messages that stay in the conversation. */
   get messages(): readonly ports.ConversationMessage[] {
-    return this.#left.messages;
+    return this.decided.ofMessages(this.#left.messages);
   }
 
   add(event: TurnEvent): void {
@@ -54,6 +58,8 @@ export class Produced {
         this.#open.add(call.callId);
         return;
       }
+      case "approval":
+        return this.decided.add(message.content);
       case "tool_result": {
         const { callId, result } = message.content as { callId: string; result: ports.ToolResult };
         const call = this.#calls.get(callId);

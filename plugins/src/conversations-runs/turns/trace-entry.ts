@@ -22,6 +22,11 @@ export const traceEntry = v.object({
   currency: v.optional(text),
   /** A code, if it failed. */
   error: v.optional(text),
+  /** Of a tool's call that waited for a person: how, when (ISO 8601) and by whom it was decided, and whether its arguments were changed. */
+  decision: v.optional(v.picklist(["approved", "rejected", "expired", "withdrawn"])),
+  decided_at: v.optional(text),
+  decided_by: v.optional(text),
+  edited: v.optional(v.literal(true)),
 });
 
 /** The trace of a turn in short form, as its receipt keeps it. */

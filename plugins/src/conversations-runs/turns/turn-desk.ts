@@ -38,7 +38,7 @@ export class TurnDesk {
         const { stopped, reason } = message as { readonly stopped: Stopped; readonly reason: string };
         this.stop(stopped, reason);
       },
-      missed: () => void this.#lookAgain(),
+      missed: () => this.#lookAgain(),
     });
     scope.onClose(() => subscription.close());
   }

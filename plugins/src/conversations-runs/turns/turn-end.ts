@@ -7,6 +7,7 @@ import { type Run, withEvent } from "../runs/runs.ts";
 import type { StoredSummary } from "../conversations/conversations.ts";
 import { boundedCalls, boundedText } from "./bounds.ts";
 import type { Produced } from "./produced.ts";
+import type { RecordedCall } from "./recorded-call.ts";
 import type { StoredTrace } from "./trace-entry.ts";
 import type { PlayedTurn } from "./turn.ts";
 
@@ -15,7 +16,7 @@ export interface TurnEnd {
   readonly status: "completed" | "interrupted" | "failed";
   readonly output: string;
   readonly messages: readonly ports.ConversationMessage[];
-  readonly toolCalls: readonly ports.TurnToolCall[];
+  readonly toolCalls: readonly RecordedCall[];
   /** What its engine says that it used. */
   readonly usage?: ports.TurnUsage | undefined;
   /** What its model calls used, also if it failed. Absent if its engine reports no calls, and if its process died. */
@@ -65,15 +66,25 @@ export function toReceipt(
   return {
     receipt_id: id,
     run_id: turn.runId,
+    ...(turn.clientRequestId !== undefined && { client_request_id: turn.clientRequestId }),
     goal: boundedText(turn.prompt, RECEIPT_TEXT_CHARACTERS / 4),
     input: boundedText(turn.prompt, RECEIPT_TEXT_CHARACTERS),
     output: boundedText(end.output, RECEIPT_TEXT_CHARACTERS),
-    tool_calls: boundedCalls(end.toolCalls).map(({ callId, toolId, name, arguments: args, isError }) => ({
+    tool_calls: boundedCalls(end.toolCalls).map(({ callId, toolId, name, arguments: args, isError, proposed, decision }) => ({
       id: callId,
       tool_id: toolId,
       name,
       arguments: args,
       is_error: isError,
+      ...(proposed !== undefined && { proposed_arguments: proposed }),
+      ...(decision && {
+        decision: {
+          status: decision.status,
+          ...(decision.decidedBy !== undefined && { user_id: decision.decidedBy }),
+          ...(decision.decidedAt !== undefined && { at: decision.decidedAt }),
+          ...(decision.comment !== undefined && { comment: decision.comment }),
+        },
+      }),
     })),
     outcome: {
       status: outcomeOf(end),

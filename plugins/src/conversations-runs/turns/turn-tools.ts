@@ -1,8 +1,9 @@
 import { ports } from "@portico/core";
 import type { GatedCall, ToolGate } from "../approvals/tool-gate.ts";
 import { modelNames } from "./model-names.ts";
-import { argumentsCheck } from "./tool-arguments.ts";
+import type { ArgumentsFault } from "./tool-arguments.ts";
 import { ToolLanes } from "./tool-lanes.ts";
+import { problemsOf, toolsOf } from "./tool-sources.ts";
 
 /** The tools of one turn. */
 export interface TurnTools {
@@ -17,25 +18,27 @@ export interface TurnToolsGiven {
   readonly telemetry: ports.Telemetry;
   /** Resolves when everything that the turn said is written down. A tool runs only after that, so that the record of a call exists before its effect. */
   readonly written: () => Promise<void>;
+  readonly argumentsFault: ArgumentsFault;
   /** Which calls run. */
   readonly gate: ToolGate;
 }
 
 /**
- * Those of the sources' tools that the agent names, each with a name of its own for the model. All sources are asked at once and only as long as something is
- * missing, so that an unavailable source delays only turns that need it. In other turns it is left out.
+ * Those of the sources' tools that the agent names, each with a name of its own for the model. The sources that can have them are asked at once, and
+ * only as long as something is missing, so that an unavailable source delays only turns that need it. In other turns it is left out.
  */
 export async function gatherTools(
   sources: readonly ports.ToolSource[],
   wanted: readonly string[],
-  { telemetry, written, gate }: TurnToolsGiven,
+  { telemetry, written, argumentsFault, gate }: TurnToolsGiven,
   signal: AbortSignal,
 ): Promise<TurnTools> {
   if (wanted.length === 0)
     return { definitions: [], call: async () => problem("There is no such tool"), mustWait: async () => false };
   const offers = new Map<string, Offer>();
   const enough = new AbortController();
-  const asking = sources.map(async (source) => {
+  const asked = sources.filter((source) => wanted.some((id) => source.owns?.(id) ?? true));
+  const asking = asked.map(async (source) => {
     for (const tool of await listed(source, telemetry.log, AbortSignal.any([signal, enough.signal]))) {
       if (wanted.includes(tool.id) && !offers.has(tool.id)) offers.set(tool.id, { source, tool });
     }
@@ -49,6 +52,7 @@ export async function gatherTools(
   const names = modelNames([...offers.values()].map(({ tool }) => tool));
   for (const toolId of new Set(wanted)) {
     const offer = offers.get(toolId);
+    if (!offer) telemetry.log.warn("A tool of an agent cannot be offered", { tool: toolId, reason: reasonOf(toolId, asked) });
     if (!offer || !gate.offers(offer.tool)) continue;
     chosen.set(toolId, { source: offer.source, tool: { ...offer.tool, name: names.get(toolId)!, lane: laneOf(offer) } });
   }
@@ -69,7 +73,7 @@ export async function gatherTools(
         const admitted = await gate.admit(tool, call);
         if (admitted.isRefused) return problem(admitted.text);
         const { arguments: args, note } = admitted;
-        const fault = argumentsCheck(tool.inputSchema)(args);
+        const fault = await argumentsFault(tool.inputSchema, args, signal);
         if (fault !== undefined) return problem(`The arguments do not fit the tool's schema: ${fault}`);
         await written();
         signal.throwIfAborted();
@@ -78,6 +82,15 @@ export async function gatherTools(
       });
     },
   };
+}
+
+function reasonOf(toolId: string, sources: readonly ports.ToolSource[]): string {
+  for (const source of sources.filter((each) => each.owns?.(toolId) ?? true)) {
+    const told = problemsOf(source);
+    const problem = told.find((each) => each.toolId === toolId) ?? told.find(({ kind }) => source.owns && kind === "unavailable");
+    if (problem) return problem.message;
+  }
+  return "No source that can be reached has a tool with this ID";
 }
 
 async function answerOf(
@@ -135,7 +148,7 @@ function laneOf({ source, tool }: Offer): string | undefined {
 
 async function listed(source: ports.ToolSource, log: ports.Log, signal: AbortSignal): Promise<readonly ports.ToolDefinition[]> {
   try {
-    return await source.list(signal);
+    return await toolsOf(source, signal);
   } catch (error) {
     if (signal.aborted) return [];
     log.warn("The tools of a source cannot be listed", { source: source.id }, error);

@@ -1,5 +1,6 @@
 import { addModelUsage, type ports } from "@portico/core";
 import { TRACE_ENTRIES, TRACE_FIRST_ENTRIES, TRACE_NAME_CHARACTERS } from "../limits.ts";
+import { type Decision, STATUS } from "../approvals/approval.ts";
 import type { PlayedTurn } from "./turn.ts";
 import type { StoredTrace, TraceEntry } from "./trace-entry.ts";
 
@@ -99,8 +100,8 @@ export class TurnTrace {
     this.#add(this.#entry(facts, endedAt - Math.max(0, durationMs), endedAt));
   }
 
-  /** A tool's call, with the time that it waits for other tools. */
-  async tool(toolId: string, call: () => Promise<ports.ToolResult>): Promise<ports.ToolResult> {
+  /** A tool's call, with the time that it waits for other tools, and the decision of a person about it. */
+  async tool(toolId: string, decision: Decision | undefined, call: () => Promise<ports.ToolResult>): Promise<ports.ToolResult> {
     const beganAt = performance.now();
     let error: string | undefined = "aborted";
     try {
@@ -108,7 +109,15 @@ export class TurnTrace {
       error = result.isError ? "tool_error" : undefined;
       return result;
     } finally {
-      this.#add(this.#entry({ kind: "tool", name: toolId, ...(error !== undefined && { error }) }, beganAt, performance.now()));
+      const facts: Measured = {
+        kind: "tool",
+        name: toolId,
+        ...(error !== undefined && { error }),
+        ...(decision && { decision: STATUS[decision.decision], decided_at: new Date(decision.at).toISOString() }),
+        ...(decision?.userId !== undefined && { decided_by: decision.userId }),
+        ...(decision?.arguments !== undefined && { edited: true }),
+      };
+      this.#add(this.#entry(facts, beganAt, performance.now()));
     }
   }
 

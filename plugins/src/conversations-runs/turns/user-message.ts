@@ -1,4 +1,4 @@
-import { ports } from "@portico/core";
+import { maxCharacters, ports } from "@portico/core";
 import * as v from "valibot";
 import { EVENT_CHARACTERS, MESSAGE_ATTACHMENTS, MESSAGE_BLOCKS, REFERENCE_LENGTH } from "../limits.ts";
 import { boundedText } from "./bounds.ts";
@@ -57,7 +57,7 @@ const given = v.strictObject({
   text: v.pipe(text, v.nonEmpty()),
   blocks: v.optional(v.pipe(v.array(v.looseObject({ type: text })), v.minLength(1))),
   attachments: v.optional(
-    v.pipe(v.array(v.pipe(text, v.nonEmpty(), v.maxLength(REFERENCE_LENGTH))), v.maxLength(MESSAGE_ATTACHMENTS)),
+    v.pipe(v.array(v.pipe(text, v.nonEmpty(), maxCharacters(REFERENCE_LENGTH))), v.maxLength(MESSAGE_ATTACHMENTS)),
     [],
   ),
 });

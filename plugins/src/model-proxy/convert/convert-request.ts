@@ -1,6 +1,7 @@
 import type { ports } from "@portico/core";
 import type { Protocol } from "../protocol.ts";
 import { ConversionRefused } from "./conversion-refused.ts";
+import { parseExactly, writeExactly } from "./exact-json.ts";
 import { isJsonObject, type JsonObject } from "./json.ts";
 import { requestToChat } from "./request-to-chat.ts";
 import { requestToMessages } from "./request-to-messages.ts";
@@ -22,11 +23,11 @@ export interface RequestBytes {
  * supports. Throws ConversionRefused.
  */
 export function convertRequest(from: Protocol, bytes: Uint8Array, dialect: ports.ChatDialect): RequestBytes {
-  const body: unknown = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8"));
+  const body: unknown = parseExactly(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8"));
   if (!isJsonObject(body)) throw new ConversionRefused("(body)", "expected an object");
   const { body: converted, dropped } = from === "messages" ? requestToChat(body, dialect) : requestToMessages(body);
   return {
-    body: Buffer.from(JSON.stringify(converted)),
+    body: Buffer.from(writeExactly(converted)),
     dropped,
     isStream: body["stream"] === true,
     includeUsage: asksForUsage(body),

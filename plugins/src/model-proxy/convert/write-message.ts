@@ -4,6 +4,7 @@ import { messagesStopReason } from "./answer/finish-reason.ts";
 import { messagesUsage } from "./answer/usage.ts";
 import { gatherAnswer, type WholeAnswer } from "./answer/whole-answer.ts";
 import { AnswerFailed } from "./answer-failed.ts";
+import { parseExactly } from "./exact-json.ts";
 import { isJsonObject, type JsonObject } from "./json.ts";
 import type { ModelEvent } from "./model-events.ts";
 import { toolIdForMessages } from "./tool-ids.ts";
@@ -58,7 +59,7 @@ function toolInput(block: ContentBlock, answer: WholeAnswer): JsonObject {
 
 function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseExactly(text);
   } catch {
     return undefined;
   }

@@ -48,7 +48,7 @@ export function readWholeEnding(protocol: Protocol, { tail }: EdgeTexts): Answer
 function messagesState(tail: string): AnswerEnding["state"] {
   if (tail.lastIndexOf('"message_stop"') >= 0) return "whole";
   const end = tail.slice(-END_CHARACTERS);
-  return /^(?:event:\s*error\b|data:\s*\{\s*"type"\s*:\s*"error")/m.test(end) ? "error" : "open";
+  return /^event:\s*error\b/m.test(end) || /^data:\s*\{\s*"type"\s*:\s*"error"/m.test(end) ? "error" : "open";
 }
 
 function chatState(end: string): AnswerEnding["state"] {

@@ -1,6 +1,7 @@
-import type { ports } from "@portico/core";
+import { CREDENTIAL_PREFIXES, type ports, withoutEnd } from "@portico/core";
 import * as v from "valibot";
 
+const PREFIX = CREDENTIAL_PREFIXES.approvalLink;
 const PURPOSE = "approval-link";
 /** Longer texts are no tokens. Ids of nodes inside `map` and `loop` are at most about 700 characters. */
 const MOST_CHARACTERS = 4096;
@@ -28,11 +29,12 @@ export function createApprovalLinks({ signing }: { readonly signing: ports.Signi
   return {
     async issue({ runId, nodeId, expiresAt }: LinkedGate): Promise<string> {
       const encoded = Buffer.from(JSON.stringify([runId, nodeId, expiresAt])).toString("base64url");
-      return `${encoded}.${await signing.sign(PURPOSE, encoded)}`;
+      return `${PREFIX}${encoded}.${await signing.sign(PURPOSE, encoded)}`;
     },
     /** Reads a token; undefined if this instance did not sign it. The caller must check whether it has expired. */
     async read(token: string): Promise<LinkedGate | undefined> {
-      const [encoded = "", signature = "", ...more] = token.length <= MOST_CHARACTERS ? token.split(".") : [];
+      const isLink = token.startsWith(PREFIX) && token.length <= MOST_CHARACTERS;
+      const [encoded = "", signature = "", ...more] = isLink ? token.slice(PREFIX.length).split(".") : [];
       if (more.length > 0 || !(await signing.verify(PURPOSE, encoded, signature))) return undefined;
       const [runId, nodeId, expiresAt] = v.parse(payload, JSON.parse(Buffer.from(encoded, "base64url").toString()));
       return { runId, nodeId, expiresAt };
@@ -42,5 +44,5 @@ export function createApprovalLinks({ signing }: { readonly signing: ports.Signi
 
 /** The address of a link. */
 export function approvalUrl(publicUrl: string, token: string): string {
-  return `${publicUrl.replace(/\/+$/, "")}/approve/${token}`;
+  return `${withoutEnd(publicUrl, "/")}/approve/${token}`;
 }

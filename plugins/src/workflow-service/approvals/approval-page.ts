@@ -1,7 +1,8 @@
+import { visibleText } from "@portico/core/contract";
 import { COMMENT_LENGTH } from "../limits.ts";
 import type { Gate } from "../runs/ledger-entry.ts";
 import type { FormField } from "../form-fields.ts";
-import { html, type Html, plainPage } from "./plain-page.ts";
+import { html, type Html, plainPage, shown } from "./plain-page.ts";
 
 /** The names of the controls that are not fields of the gate's form. */
 export const DECISION = "decision";
@@ -31,10 +32,10 @@ export function askPage({ gate, fields, expiresAt, draftOf, problems }: AskedDec
   return plainPage(
     status,
     gate.title,
-    html` <h1 dir="auto">${gate.title}</h1>
+    html` <h1 dir="auto">${visibleText(gate.title)}</h1>
       <p class="soft">Asked ${time(gate.requestedAt)}. This link works once, until ${time(new Date(expiresAt).toISOString())}.</p>
-      ${status === 400 && html`<p class="bad" role="alert">Nothing was decided: ${whole ?? "correct the marked fields"}.</p>`}
-      ${gate.message !== "" && html`<div class="message" dir="auto">${gate.message}</div>`}
+      ${status === 400 && html`<p class="bad" role="alert">Nothing was decided: ${shown(whole ?? "correct the marked fields")}.</p>`}
+      ${gate.message !== "" && html`<div class="message" dir="auto">${visibleText(gate.message)}</div>`}
       <form method="post" accept-charset="utf-8" autocomplete="off">
         <button type="submit" disabled hidden></button>
         ${fields.map((field, at) => fieldOf(field, { id: `field-${at}`, gate, draft: draftOf(controlName(field.name)), problem: problems.get(field.name) }))}
@@ -80,10 +81,11 @@ function fieldOf(field: FormField, { id, gate, draft, problem }: Shown): Html {
   const about = html`id="${id}"
   name="${controlName(field.name)}"${described !== "" && html` aria-describedby="${described}"`}${problem !== undefined && html` aria-invalid="true"`}`;
   return html`<div class="field">
-    <label for="${id}">${title}${!isRequired && " (optional)"}</label>
-    ${hint !== undefined && html`<p class="hint" id="${id}-hint" dir="auto">${hint}</p>`}
-    ${problem !== undefined && html`<p class="bad" id="${id}-problem">${problem}</p>`}
+    <label for="${id}">${shown(title)}${!isRequired && " (optional)"}</label>
+    ${hint !== undefined && html`<p class="hint" id="${id}-hint" dir="auto">${visibleText(hint)}</p>`}
+    ${problem !== undefined && html`<p class="bad" id="${id}-problem">${shown(problem)}</p>`}
     ${controlOf(field, about, { draft, isSecret: isSecret(gate, field.name) })}
+    ${!isSecret(gate, field.name) && visibleText(draft) !== draft && html`<p class="bad">Hidden characters: ${shown(draft)}</p>`}
   </div>`;
 }
 
@@ -95,7 +97,7 @@ function controlOf(
   if (control.kind === "choice") {
     const options = control.choices.map((choice) => {
       const value = JSON.stringify(choice);
-      return html`<option value="${value}" ${value === draft && html` selected`}>${labelOf(choice)}</option>`;
+      return html`<option value="${value}" ${value === draft && html` selected`}>${visibleText(labelOf(choice))}</option>`;
     });
     return html`<select ${about}>
       <option value="">—</option>

@@ -1,3 +1,4 @@
+import { visibleText } from "@portico/core/contract";
 import { createHash } from "node:crypto";
 
 /** Markup: a text that was escaped, or that the code contains. */
@@ -12,6 +13,11 @@ export class Html {
 /** Makes markup. Every value is escaped, except markup. Lists are joined; undefined and false are left out. */
 export function html(parts: TemplateStringsArray, ...values: readonly Value[]): Html {
   return new Html(parts.reduce((text, part, at) => text + markupOf(values[at - 1]) + part));
+}
+
+/** A text of others, isolated from the text around it, with its hidden characters shown. */
+export function shown(text: string): Html {
+  return html`<bdi>${visibleText(text)}</bdi>`;
 }
 
 type Value = string | number | undefined | false | Html | readonly Html[];
@@ -32,7 +38,7 @@ export function plainPage(status: number, title: string, main: Html): Response {
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
         <meta name="robots" content="noindex" />
-        <title>${title}</title>
+        <title>${visibleText(title)}</title>
         ${new Html(`<style>${STYLE}</style>`)}
       </head>
       <body>

@@ -1,4 +1,5 @@
-import { BOUNDED_FUNCTIONS } from "./expression-language.ts";
+import { REPLACED_FUNCTIONS } from "./expression-language.ts";
+import { Refused } from "./refused.ts";
 import { childrenOf, type Comprehension, type SyntaxNode } from "./syntax-tree.ts";
 
 /** Operators whose time grows with the size of their operands, and how many elements of a list they process in one step. */
@@ -20,11 +21,12 @@ export function boundCost(node: SyntaxNode, spend: (steps: number) => void): voi
     };
   }
   if ((node.op === "call" || node.op === "rcall") && Array.isArray(node.args)) {
-    const bounded = BOUNDED_FUNCTIONS[node.args[0] as string];
-    if (bounded !== undefined) (node.args as unknown[])[0] = bounded;
+    const name = node.args[0] as string;
+    if (Object.hasOwn(REPLACED_FUNCTIONS, name)) (node.args as unknown[])[0] = REPLACED_FUNCTIONS[name];
   }
   const isMacro = alternate !== undefined || node.meta.macro !== undefined;
   if (node.op === "?:") allowAnyBranches(node);
+  if (node.op === "map") for (const [key] of node.args as [SyntaxNode, SyntaxNode][]) refuseLostKeys(key);
   // A list knows its size, so `size` costs nothing.
   const isSize = Array.isArray(node.args) && node.args[0] === "size";
   const elements = isMacro || isSize ? undefined : SIZED[node.op];
@@ -42,6 +44,21 @@ function chargeFor(operand: SyntaxNode, elements: number, spend: (steps: number)
     const value: unknown = evaluate(evaluator, node, context);
     if (typeof value === "string") spend(value.length >> 6);
     else if (Array.isArray(value)) spend(Math.floor(value.length / elements));
+    return value;
+  });
+}
+
+/** The library silently leaves out these keys of a map that an expression makes. */
+export const LOST_KEYS: ReadonlySet<unknown> = new Set(["__proto__", "constructor", "prototype"]);
+
+/** The sentence about a key of `LOST_KEYS`. */
+export const lostKey = (key: unknown): string => `An expression cannot make a key "${String(key)}"`;
+
+function refuseLostKeys(key: SyntaxNode): void {
+  const { evaluate } = key.meta;
+  key.setMeta("evaluate", (evaluator, node, context) => {
+    const value: unknown = evaluate(evaluator, node, context);
+    if (LOST_KEYS.has(value)) throw new Refused(lostKey(value));
     return value;
   });
 }

@@ -1,7 +1,9 @@
 import { nearestWord } from "@portico/core";
+import { LOST_KEYS, lostKey } from "./bound-cost.ts";
 import { compilePattern, ROOT_NAMES } from "./expression-language.ts";
 import { NAMESPACES } from "./functions/function-library.ts";
 import { Refused } from "./refused.ts";
+import { hintFor } from "./slips.ts";
 import { childrenOf, isSyntaxNode, type SyntaxNode } from "./syntax-tree.ts";
 
 /** The names that an expression may use at its place. */
@@ -71,12 +73,9 @@ function walkMethod(node: SyntaxNode, at: Walk): void {
   for (const each of args) walk(each, at);
 }
 
-/** The library silently leaves out these keys. */
-const LOST_KEYS = new Set<unknown>(["__proto__", "constructor", "prototype"]);
-
 function checkKeys(map: SyntaxNode, { tell }: Walk): void {
   for (const [key] of map.args as [SyntaxNode, SyntaxNode][]) {
-    if (key.op === "value" && LOST_KEYS.has(key.args)) tell(key.start, `An expression cannot make a key "${String(key.args)}"`);
+    if (key.op === "value" && LOST_KEYS.has(key.args)) tell(key.start, lostKey(key.args));
   }
 }
 
@@ -166,15 +165,22 @@ function walkChain(chain: Chain, at: Walk): void {
       return;
     case "nodes":
       if (!first) return tell(computed?.start ?? start, "Name the node: `nodes.ID`; computed names of nodes are refused");
-      if (!names.known.has(first.name)) return tell(first.offset, unknown("node", first.name, names.known));
+      if (!names.known.has(first.name)) return tell(first.offset, unknownNode(first.name, names.known));
       if (!names.before.has(first.name)) {
         return tell(first.offset, `The node "${first.name}" is not before this one: add it to \`needs\``);
       }
       if (second && !NODE_FIELDS.includes(second.name)) tell(second.offset, unknown("field of a node", second.name, NODE_FIELDS));
       return;
     default:
-      if (!LANGUAGE_NAMES.has(root)) tell(start, unknown("name", root, ROOT_NAMES));
+      if (!LANGUAGE_NAMES.has(root)) tell(start, `${unknown("name", root, ROOT_NAMES)}${hintFor(`${root}.`)}`);
   }
+}
+
+/** CEL reads `nodes.a-b` as a difference. */
+function unknownNode(written: string, known: Iterable<string>): string {
+  const hyphened = [...known].find((id) => id.startsWith(`${written}-`));
+  if (hyphened === undefined) return unknown("node", written, known);
+  return `There is no node "${written}": an id with a hyphen is written \`nodes['${hyphened}']\``;
 }
 
 /** A message about an unknown name. It suggests the most similar known name, or lists the known names if there are few. */

@@ -4,7 +4,8 @@ import { syntaxTree } from "./create-expressions.ts";
 import { EXPRESSION_LENGTH } from "./definition-limits.ts";
 import type { Definition, Graph, SearchFields } from "./definition.ts";
 import type { Path } from "./definition-problem.ts";
-import { isRecord } from "./is-record.ts";
+import { isRecord } from "@portico/core/contract";
+import { isSecretSchema } from "./is-secret-schema.ts";
 import { expressionsOfTemplate } from "./lint/written-expressions.ts";
 import type { SensitivePaths } from "./sensitive-paths.ts";
 
@@ -45,8 +46,7 @@ function parameterFault(path: readonly string[], schema: unknown): string | unde
     // Below a declared parameter, the schema may be in another form.
     if (!isDeclared) return level === 0 ? `\`parameters\` has no property "${key}"` : undefined;
     inner = properties[key];
-    if (isRecord(inner) && (inner["writeOnly"] === true || inner["format"] === "password"))
-      return "A secret parameter (`writeOnly` or `format: password`) cannot be searched";
+    if (isSecretSchema(inner)) return "A secret parameter (`writeOnly` or `format: password`) cannot be searched";
   }
   return undefined;
 }

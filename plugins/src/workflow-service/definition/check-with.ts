@@ -1,5 +1,5 @@
 import type { ports } from "@portico/core";
-import type { SchemaFaultPlace } from "./bound-schema.ts";
+import type { SchemaFaultPlace } from "@portico/core/kit";
 import { checkShape, type ShapeProblem } from "./check-shape.ts";
 import { hasTemplate } from "./compile-template.ts";
 import type { DefinitionProblem, Path } from "./definition-problem.ts";

@@ -16,7 +16,7 @@ import type { Graph, GraphNode, NodeValue, Need, Retry } from "./definition.ts";
 import type { Path } from "./definition-problem.ts";
 import { nodeId, type WrittenNode, writtenNode } from "./document-schema.ts";
 import type { Expression } from "./expression.ts";
-import { isRecord } from "./is-record.ts";
+import { isRecord } from "@portico/core/contract";
 import { ancestorsOf, orderNodes } from "./order-nodes.ts";
 import { toSensitivePaths } from "./sensitive-paths.ts";
 

@@ -1,5 +1,5 @@
 import type { ports } from "@portico/core";
-import type { SchemaFaultPlace } from "./bound-schema.ts";
+import type { SchemaFaultPlace } from "@portico/core/kit";
 import type { Names } from "./check-names.ts";
 import { compileTemplate } from "./compile-template.ts";
 import type { Expressions } from "./create-expressions.ts";

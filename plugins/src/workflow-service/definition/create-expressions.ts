@@ -1,11 +1,14 @@
 import { boundCost } from "./bound-cost.ts";
-import { checkNames, type NameProblem, type Names } from "./check-names.ts";
+import { chainsOf, checkNames, type NameProblem, type Names } from "./check-names.ts";
 import { derivingReads, readAlong } from "./derived-texts.ts";
 import { EXPRESSION_LENGTH, EXPRESSION_STEPS, EXPRESSION_STEPS_HERE } from "./definition-limits.ts";
-import { BOUNDED_FUNCTIONS, createLanguage } from "./expression-language.ts";
+import { createLanguage, REPLACED_FUNCTIONS } from "./expression-language.ts";
 import { type Evaluated, type Expression, ExpressionFailed, type ExpressionScope, TakesLong, TurnUsed } from "./expression.ts";
+import { toCelValue } from "./cel-value.ts";
 import { readScope } from "./read-scope.ts";
 import { Refused } from "./refused.ts";
+import { setOwn } from "./set-own.ts";
+import { hintFor } from "./slips.ts";
 import { isSyntaxNode, type SyntaxNode } from "./syntax-tree.ts";
 import { toJson } from "./to-json.ts";
 import { turnBudget } from "./turn-budget.ts";
@@ -61,13 +64,14 @@ function parse(source: string): Parsed | readonly NameProblem[] {
     const run = parseToRun(source);
     const { valid, error } = run.check();
     // The check of names reports unknown names, because it can suggest similar ones.
-    if (!valid && error?.code !== "unknown_variable") return [{ offset: error?.range?.start ?? 0, message: wrong(error) }];
+    if (!valid && error?.code !== "unknown_variable")
+      return [{ offset: error?.range?.start ?? 0, message: wrong(error, source) }];
     const expression = toExpression(source, run, tree);
     const reads = derivingReads(tree);
     return { tree, expression: reads ? telling(expression, reads) : expression };
   } catch (cause) {
     const { range } = cause as { range?: { start: number } };
-    return [{ offset: range?.start ?? 0, message: wrong(cause) }];
+    return [{ offset: range?.start ?? 0, message: wrong(cause, source) }];
   }
 }
 
@@ -81,16 +85,19 @@ function parseToRun(source: string) {
 }
 
 function toExpression(source: string, run: Run, tree: SyntaxNode): Expression {
+  const names = namedNodes(tree);
   const compute = (scope: ExpressionScope): unknown => {
     const { kept } = scope;
-    const known = kept ? (kept.get(source) ?? computeHere(scope, kept)) : evaluateRun(run, scope, EXPRESSION_STEPS);
+    const known = kept
+      ? (kept.get(source) ?? computeHere(scope, kept))
+      : evaluateRun(run, contextOf(scope, names), EXPRESSION_STEPS);
     if ("value" in known) return known.value;
     throw new ExpressionFailed(source, known.reason);
   };
   const computeHere = (scope: ExpressionScope, kept: Map<string, Evaluated>): Evaluated => {
     if (turnBudget.isUsed()) throw new TurnUsed();
     const begun = performance.now();
-    const result = evaluateRun(run, scope, EXPRESSION_STEPS_HERE);
+    const result = evaluateRun(run, contextOf(scope, names), EXPRESSION_STEPS_HERE);
     turnBudget.use(performance.now() - begun);
     if (left < 0) throw new TakesLong(source, readScope(tree, scope));
     kept.set(source, result);
@@ -108,10 +115,10 @@ function toExpression(source: string, run: Run, tree: SyntaxNode): Expression {
   };
 }
 
-function evaluateRun(run: Run, scope: ExpressionScope, steps: number): Evaluated {
+function evaluateRun(run: Run, context: Record<string, unknown>, steps: number): Evaluated {
   left = steps;
   try {
-    const value = run(contextOf(scope));
+    const value = run(context);
     // `||` and `exists` ignore errors of one side, but exceeding the budget must always fail.
     if (left < 0) throw new Refused(TOO_COSTLY);
     return { value: toJson(value) };
@@ -122,7 +129,12 @@ function evaluateRun(run: Run, scope: ExpressionScope, steps: number): Evaluated
 
 /** Evaluates a valid expression with all the steps that it may take. For the thread of long evaluations. */
 export function evaluateSource(source: string, scope: ExpressionScope): Evaluated {
-  return evaluateRun(parseToRun(source), scope, EXPRESSION_STEPS);
+  return evaluateRun(parseToRun(source), contextOf(scope, Object.keys(scope.nodes)), EXPRESSION_STEPS);
+}
+
+function namedNodes(tree: SyntaxNode): readonly string[] {
+  const names = chainsOf(tree).flatMap(({ root, keys: [first] }) => (root === "nodes" && first ? first.name : []));
+  return [...new Set(names)];
 }
 
 /** The same expression. It also reports the values that it read, and its result. */
@@ -166,17 +178,24 @@ function follow(scope: ExpressionScope, path: readonly string[]): unknown {
   return value;
 }
 
-function contextOf(scope: ExpressionScope): Record<string, unknown> {
+/** The values for the library. `nodes` has only those that the expression names: a run can have many. */
+function contextOf(scope: ExpressionScope, names: readonly string[]): Record<string, unknown> {
+  const nodes: Record<string, unknown> = {};
+  for (const name of names) {
+    if (!Object.hasOwn(scope.nodes, name)) continue;
+    const fields = Object.entries(scope.nodes[name]!).map(([key, value]) => [key, toCelValue(value)]);
+    setOwn(nodes, name, Object.fromEntries(fields));
+  }
   return {
-    parameters: scope.parameters ?? null,
-    nodes: scope.nodes,
+    parameters: toCelValue(scope.parameters ?? null),
+    nodes,
     run: scope.run,
     secrets: scope.secrets,
-    item: scope.item ?? null,
+    item: toCelValue(scope.item ?? null),
     index: scope.index ?? null,
-    previous: scope.previous ?? null,
-    gate: scope.gate ?? null,
-    failure: scope.failure ?? null,
+    previous: toCelValue(scope.previous ?? null),
+    gate: toCelValue(scope.gate ?? null),
+    failure: toCelValue(scope.failure ?? null),
   };
 }
 
@@ -215,12 +234,13 @@ function reason(cause: unknown): string {
 }
 
 /** The problem of a written expression. It quotes only the expression. */
-function wrong(cause: unknown): string {
+function wrong(cause: unknown, source: string): string {
   const { summary } = cause as { summary?: string };
-  return `Invalid CEL expression: ${ownNames(summary ?? "it cannot be parsed")}`;
+  const fault = ownNames(summary ?? "it cannot be parsed");
+  return `Invalid CEL expression: ${fault}${hintFor(source, fault)}`;
 }
 
 /** Replaces the names of the substituted functions by the names that authors wrote. */
 function ownNames(sentence: string): string {
-  return Object.entries(BOUNDED_FUNCTIONS).reduce((text, [own, bounded]) => text.replaceAll(bounded, own), sentence);
+  return Object.entries(REPLACED_FUNCTIONS).reduce((text, [own, replacing]) => text.replaceAll(replacing, own), sentence);
 }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { type Path, toJsonPath } from "./definition-problem.ts";
-import { isRecord } from "./is-record.ts";
+import { isRecord } from "@portico/core/contract";
 
 /** A place where two versions of a definition differ. It contains no values: definitions can contain credentials. */
 export interface DefinitionChange {

@@ -67,15 +67,8 @@ export const MATCHED_LENGTH = 100_000;
 export const FUNCTION_RESULT_CHARACTERS = 4 * 1024 * 1024;
 export const FUNCTION_RESULT_ELEMENTS = 100_000;
 
-/** Maximum values in all JSON Schemas of a definition, including keywords. Compiling them blocks the event loop. */
-export const SCHEMA_VALUES = 3000;
-/** Maximum characters of all their patterns. Repetitions are counted as often as they repeat. */
-export const SCHEMA_PATTERNS = 20_000;
-/** Maximum schemas of one schema if all references are followed. A few references to references can expand to billions. */
-export const SCHEMA_EVALUATIONS = 10_000;
-
-/** Maximum processor time for checking one value against a schema with references, in milliseconds. The check blocks the event loop. */
-export const SCHEMA_CHECK_MS = 1000;
+/** Maximum processor time for checking the parameters of a definition's schedules, in milliseconds. The checks block the event loop. */
+export const SCHEDULES_CHECK_MS = 1000;
 
 /** Maximum of any duration in a definition. */
 export const LONGEST_DURATION_MS = 366 * 24 * 60 * 60 * 1000;

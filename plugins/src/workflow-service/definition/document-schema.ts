@@ -1,3 +1,4 @@
+import { jsonObject, maxCharacters, objectOnly } from "@portico/core/contract";
 import * as v from "valibot";
 import { RETRY_ATTEMPTS, SEARCH_FIELDS } from "./definition-limits.ts";
 import { duration } from "./duration.ts";
@@ -13,33 +14,33 @@ export const nodeId = v.pipe(
 );
 export const caseName = v.pipe(v.string(), v.regex(/^[A-Za-z0-9_-]{1,64}$/, `The name of a case is ${ID}`));
 
-const text = (longest: number) => v.pipe(v.string(), v.maxLength(longest, `This text has at most ${longest} characters`));
-
-/** Any object of JSON. */
-export const anyObject = v.record(v.string(), v.unknown());
+const text = (longest: number) => v.pipe(v.string(), maxCharacters(longest, `This text has at most ${longest} characters`));
 
 /** JSON Schema 2020-12, as a document writes it. */
-export const jsonSchema = v.pipe(anyObject, v.description("JSON Schema 2020-12."));
+export const jsonSchema = v.pipe(jsonObject, v.description("JSON Schema 2020-12."));
 
-const retry = v.strictObject({
-  attempts: v.pipe(
-    v.number(),
-    v.integer("This is a whole number"),
-    v.minValue(1, "There is at least 1 attempt"),
-    v.maxValue(RETRY_ATTEMPTS, `There are at most ${RETRY_ATTEMPTS} attempts`),
-    v.description("Total number of attempts."),
-  ),
-  delay: v.optional(duration("Delay before the second attempt; default `1s`.")),
-  factor: v.optional(
-    v.pipe(
+const retry = v.strictObject(
+  {
+    attempts: v.pipe(
       v.number(),
-      v.minValue(1, "A factor is 1 to 100"),
-      v.maxValue(100, "A factor is 1 to 100"),
-      v.description("Each delay is the previous delay multiplied by this factor; default 2."),
+      v.integer("This is a whole number"),
+      v.minValue(1, "There is at least 1 attempt"),
+      v.maxValue(RETRY_ATTEMPTS, `There are at most ${RETRY_ATTEMPTS} attempts`),
+      v.description("Total number of attempts."),
     ),
-  ),
-  maxDelay: v.optional(duration("Maximum delay; default `1h`.")),
-});
+    delay: v.optional(duration("Delay before the second attempt; default `1s`.")),
+    factor: v.optional(
+      v.pipe(
+        v.number(),
+        v.minValue(1, "A factor is 1 to 100"),
+        v.maxValue(100, "A factor is 1 to 100"),
+        v.description("Each delay is the previous delay multiplied by this factor; default 2."),
+      ),
+    ),
+    maxDelay: v.optional(duration("Maximum delay; default `1h`.")),
+  },
+  "Write how often: `retry: { attempts: 3 }`",
+);
 
 const searchFields = (of: string) =>
   v.optional(
@@ -85,7 +86,7 @@ export const writtenNode = v.strictObject({
       ),
     ),
   ),
-  with: v.optional(v.pipe(anyObject, v.description("The inputs of the node, which depend on its type."))),
+  with: v.optional(v.pipe(jsonObject, v.description("The inputs of the node, which depend on its type."))),
   retry: v.optional(v.pipe(retry, v.description("How failed attempts are retried; default: no retry."))),
   timeout: v.optional(duration("Time limit of one attempt.")),
   onError: v.optional(
@@ -106,7 +107,7 @@ export const writtenNode = v.strictObject({
 export type WrittenNode = v.InferOutput<typeof writtenNode>;
 
 /** Nodes by id. Each node is checked separately, so that the problems of one node do not hide those of others. */
-export const writtenGraph = v.pipe(anyObject, v.description("Nodes by id."));
+export const writtenGraph = v.pipe(jsonObject, v.description("Nodes by id."));
 
 /** The document without its nodes. */
 export const writtenDocument = v.strictObject({
@@ -122,9 +123,11 @@ export const writtenDocument = v.strictObject({
   ),
   settings: v.optional(
     v.pipe(
-      v.strictObject({
-        timeout: v.optional(duration("Time limit of a whole run, without the time of waiting for a person; default `24h`.")),
-      }),
+      objectOnly(
+        v.strictObject({
+          timeout: v.optional(duration("Time limit of a whole run, without the time of waiting for a person; default `24h`.")),
+        }),
+      ),
       v.description("Settings of every run."),
     ),
   ),
@@ -132,16 +135,16 @@ export const writtenDocument = v.strictObject({
   nodes: writtenGraph,
   onFailure: v.optional(
     v.pipe(
-      anyObject,
+      jsonObject,
       v.description(
         "A node that is executed once when a run has failed or timed out. Its expressions can name `failure` and all nodes. It has no `needs` and no `onError`.",
       ),
     ),
   ),
-  outputs: v.optional(v.pipe(anyObject, v.description("The outputs of the run, by name: any JSON with expressions."))),
+  outputs: v.optional(v.pipe(jsonObject, v.description("The outputs of the run, by name: any JSON with expressions."))),
   search: v.optional(
     v.pipe(
-      v.strictObject({ parameters: searchFields("parameters"), outputs: searchFields("outputs") }),
+      objectOnly(v.strictObject({ parameters: searchFields("parameters"), outputs: searchFields("outputs") })),
       v.description("Fields by whose values runs can be found. Secret fields are refused."),
     ),
   ),

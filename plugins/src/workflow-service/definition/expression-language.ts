@@ -1,6 +1,9 @@
 import { Duration, Environment } from "@marcbachmann/cel-js/evaluator";
+import { isExistingDay, parseJson } from "@portico/core";
 import { RE2JS } from "re2js";
+import { toCelValue } from "./cel-value.ts";
 import { MATCHED_LENGTH, PATTERN_LENGTH } from "./definition-limits.ts";
+import { registerCharacters } from "./functions/characters.ts";
 import { registerLibrary } from "./functions/function-library.ts";
 import { Refused } from "./refused.ts";
 
@@ -8,10 +11,15 @@ import { Refused } from "./refused.ts";
 export const ROOT_NAMES = ["parameters", "nodes", "run", "secrets", "item", "index", "previous", "gate", "failure"] as const;
 
 /**
- * Functions of the library that can run without end on texts of authors or callers, and their replacements. JavaScript's regular expressions
- * backtrack exponentially, and the library also reads durations with one.
+ * Functions of the library, and their replacements. JavaScript's regular expressions, which the library uses for patterns and durations,
+ * can run without end on texts of authors or callers. The library reads 30 February as 2 March, counts a character beyond 16 bits as two,
+ * changes digits of large numbers, and lets `lowerAscii` and `upperAscii` change letters beyond ASCII.
  */
-export const BOUNDED_FUNCTIONS: Readonly<Record<string, string>> = { matches: "boundedMatches", duration: "boundedDuration" };
+export const REPLACED_FUNCTIONS: Readonly<Record<string, string>> = {
+  ...{ matches: "boundedMatches", duration: "boundedDuration", timestamp: "strictTimestamp", json: "exactJson" },
+  ...{ indexOf: "indexOfCharacters", lastIndexOf: "lastIndexOfCharacters", substring: "characterSubstring" },
+  ...{ split: "characterSplit", lowerAscii: "lowerAsciiLetters", upperAscii: "upperAsciiLetters" },
+};
 
 /** CEL with additional operators for JSON: numbers of JSON are doubles, but number literals in expressions are integers. */
 export function createLanguage(spend: (steps: number) => void): Environment {
@@ -35,8 +43,36 @@ export function createLanguage(spend: (steps: number) => void): Environment {
     return compiled.test(text);
   });
   language.registerFunction("boundedDuration(string): google.protobuf.Duration", toDuration);
+  language.registerFunction(`strictTimestamp(string): ${TIMESTAMP}`, readTimestamp);
+  language.registerFunction(`strictTimestamp(int): ${TIMESTAMP}`, (seconds: bigint) => timestampOf(Number(seconds) * 1000));
+  language.registerFunction("bytes.exactJson(): map", (bytes: Uint8Array) =>
+    toCelValue(parseJson(Buffer.from(bytes).toString())),
+  );
+  language.registerFunction("string.lowerAsciiLetters(): string", (text: string) => {
+    spend(text.length >> 6);
+    return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
+  });
+  language.registerFunction("string.upperAsciiLetters(): string", (text: string) => {
+    spend(text.length >> 6);
+    return text.replace(/[a-z]+/g, (letters) => letters.toUpperCase());
+  });
+  registerCharacters(language, spend);
   registerLibrary(language, spend);
   return language;
+}
+
+const TIMESTAMP = "google.protobuf.Timestamp";
+const ISO_TIME = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:[Zz]|[+-]\d\d:\d\d)$/;
+
+function readTimestamp(text: string): Date {
+  const isTime = ISO_TIME.test(text) && isExistingDay(text);
+  return timestampOf(isTime ? Date.parse(`${text.slice(0, 10)}T${text.slice(11).toUpperCase()}`) : Number.NaN);
+}
+
+/** CEL knows the years 1 to 9999. */
+function timestampOf(ms: number): Date {
+  if (ms >= -62_135_596_800_000 && ms <= 253_402_300_799_999) return new Date(ms);
+  throw new Refused("this is not a timestamp");
 }
 
 const ARITHMETIC = {

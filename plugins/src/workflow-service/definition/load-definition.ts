@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { ports } from "@portico/core";
+import { boundSchemas } from "@portico/core/kit";
 import * as v from "valibot";
-import { boundSchemas } from "./bound-schema.ts";
 import { checkSearch } from "./check-search.ts";
 import { checkShape } from "./check-shape.ts";
 import { compileGraph } from "./compile-graph.ts";
@@ -19,7 +19,7 @@ import {
 import type { DefinitionProblem } from "./definition-problem.ts";
 import type { Definition } from "./definition.ts";
 import { isDefinitionId, writtenDocument } from "./document-schema.ts";
-import { isRecord } from "./is-record.ts";
+import { isRecord } from "@portico/core/contract";
 import { jsonSchemaFault } from "./json-schema-fault.ts";
 import { readSource, type Source } from "./read-source.ts";
 import { compileSchedules } from "./written-schedules.ts";

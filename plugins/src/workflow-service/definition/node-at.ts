@@ -15,6 +15,15 @@ export function nodeAt(definition: Definition, nodeId: string): { readonly graph
   return undefined;
 }
 
+/**
+ * Whether a node of a run is `onFailure` or has `if: always`, or is inside such a node. It belongs to its own run only: a run that resumes another
+ * executes it with its own idempotency keys, and starts its sub-workflow anew.
+ */
+export function endsItsRun(definition: Definition, nodeId: string): boolean {
+  const node = nodeAt(definition, outermost(nodeId))?.node;
+  return node !== undefined && (node.isAlways === true || node === definition.onFailure);
+}
+
 /** The node of the definition that contains a node of a run: `each` for `each[3].send`. */
 export function outermost(nodeId: string): string {
   return /^[^[.]*/.exec(nodeId)![0];

@@ -1,4 +1,4 @@
-import { type ports, type Scope } from "@portico/core";
+import { ports, type Scope } from "@portico/core";
 import type { Definition } from "./definition.ts";
 import type { DefinitionProblem } from "./definition-problem.ts";
 import { type DefinitionText, idOfFile, type LoadedDefinition } from "./load-definition.ts";
@@ -66,7 +66,7 @@ export async function openCatalogue({ documents, log, load }: CatalogueNeeds, sc
       return before?.text === text ? before : { text, loaded: await load({ name, text }) };
     } catch (cause) {
       log.warn("A workflow definition cannot be read", { definition: name }, cause);
-      return { text: undefined, loaded: { problems: [wholeFile("The document cannot be read")] } };
+      return { text: undefined, loaded: { problems: [wholeFile(`The document ${faultOf(cause)}`)] } };
     }
   };
   const take = (name: string, entry: Entry | undefined): void => {
@@ -203,4 +203,8 @@ function eachInTurn(run: (name: string) => Promise<void>): (name: string) => Pro
 function compare(one: string, other: string): number {
   if (one === other) return 0;
   return one < other ? -1 : 1;
+}
+
+function faultOf(error: unknown): string {
+  return (error instanceof ports.DocumentsUnavailable ? error.fault : undefined) ?? "cannot be read";
 }

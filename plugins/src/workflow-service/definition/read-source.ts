@@ -62,8 +62,7 @@ export function readSource(
   }
   if (isNestedTooDeep(text)) return { problems: [{ line: 1, column: 1, path: "$", message: TOO_DEEP }] };
   const problems: DefinitionProblem[] = [];
-  const mostCharacters = isStored ? Number.POSITIVE_INFINITY : DOCUMENT_CHARACTERS;
-  const reading = new Reading(mostCharacters, (offset, path, message) => {
+  const reading = new Reading(isStored, (offset, path, message) => {
     if (problems.length < PROBLEMS_TOLD) problems.push(at(offset, path, message));
   });
   try {
@@ -109,13 +108,13 @@ function isNestedTooDeep(text: string): boolean {
 class Reading {
   #values = 0;
   #characters = 0;
-  readonly #mostCharacters: number;
+  readonly #isStored: boolean;
   readonly #tell: (offset: number, path: Path, message: string) => void;
   readonly #anchors = new Map<string, Node>();
   readonly #open = new Set<Node>();
 
-  constructor(mostCharacters: number, tell: (offset: number, path: Path, message: string) => void) {
-    this.#mostCharacters = mostCharacters;
+  constructor(isStored: boolean, tell: (offset: number, path: Path, message: string) => void) {
+    this.#isStored = isStored;
     this.#tell = tell;
   }
 
@@ -158,6 +157,7 @@ class Reading {
       if (name === undefined) continue;
       const keyStart = (pair.key as Node).range?.[0];
       if (!this.#hasRoom(name, keyStart ?? start, path)) break;
+      if (isMergeKey(pair.key) && !this.#isStored) this.#tell(keyStart ?? start, [...path, name], MERGE_KEY);
       if (children.has(name)) this.#tell(keyStart ?? start, [...path, name], `Duplicate key "${name}"`);
       const read = this.read(pair.value as Node | null, [...path, name], keyStart);
       children.set(name, read.place);
@@ -177,7 +177,7 @@ class Reading {
   #hasRoom(text: string, start: number, path: Path): boolean {
     const before = this.#characters;
     this.#characters += text.length;
-    const most = this.#mostCharacters;
+    const most = this.#isStored ? Number.POSITIVE_INFINITY : DOCUMENT_CHARACTERS;
     if (this.#characters <= most) return true;
     if (before <= most) this.#tell(start, path, `The document has more than ${most} characters`);
     return false;
@@ -190,6 +190,10 @@ class Reading {
     if (typeof value === "number" && !Number.isFinite(value)) {
       this.#tell(node.range?.[0] ?? 0, path, "JSON cannot represent this number");
       return null;
+    }
+    if (typeof value === "number" && !this.#isStored) {
+      const fault = lostDigits(value, node.source ?? "");
+      if (fault !== undefined) this.#tell(node.range?.[0] ?? 0, path, fault);
     }
     return value;
   }
@@ -209,6 +213,22 @@ class Reading {
     );
     return { value: null, place: { start, key } };
   }
+}
+
+const MERGE_KEY = "YAML 1.2 has no merge key: write the keys here, or quote `<<` if it is the name of a key";
+const LARGE_NUMBER = "A whole number beyond ±(2^53 - 1) would lose digits: write it as a text, in quotes";
+const LEADING_ZERO = "A number with a leading zero would lose it: write it as a text, in quotes";
+const WHOLE = /^(?:[-+]?\d+|0x[\da-f]+|0o[0-7]+)$/i;
+
+/** Why a number is not the one that is written. */
+function lostDigits(value: number, written: string): string | undefined {
+  if (/^[-+]?0\d/.test(written)) return LEADING_ZERO;
+  return Number.isInteger(value) && !Number.isSafeInteger(value) && WHOLE.test(written) ? LARGE_NUMBER : undefined;
+}
+
+/** `<<` without quotation marks. YAML 1.1 replaced it by the keys of its value. */
+function isMergeKey(key: unknown): boolean {
+  return yaml().isScalar(key) && key.value === "<<" && key.type === "PLAIN";
 }
 
 function createSource(
@@ -266,5 +286,7 @@ function placeInText(text: string, { scalar, start }: Place, offset: number): nu
 function sentence(code: string, message: string): string {
   if (code === "TAG_RESOLVE_FAILED") return STRANGE_TAG;
   const [first = ""] = message.split("\n");
-  return `Invalid YAML: ${first.replace(/ at line \d+, column \d+:?$/, "").replaceAll(/: ".*"$/g, "")}`;
+  const words = first.replace(/ at line \d+, column \d+:?$/, "");
+  const quoted = words.endsWith('"') ? words.indexOf(': "') : -1;
+  return `Invalid YAML: ${quoted < 0 ? words : words.slice(0, quoted)}`;
 }

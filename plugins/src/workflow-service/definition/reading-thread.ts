@@ -1,7 +1,7 @@
 import type { ports } from "@portico/core";
+import { JobThread } from "@portico/core/kit";
 import { READING_MS, SLOW_READING_MS } from "./definition-limits.ts";
 import type { DefinitionProblem, Path } from "./definition-problem.ts";
-import { createJobThread } from "./job-thread.ts";
 
 /** A job for the thread: to read a text, or to find the positions of problems in it. */
 export interface ReadingJob {
@@ -36,11 +36,11 @@ export interface ReadingThread {
 }
 
 export function createReadingThread(clock: ports.Clock, { readingMs = READING_MS } = {}): ReadingThread {
-  const module = new URL(import.meta.resolve("#reading-worker"));
-  const options = { module, memoryMb: MEMORY_MB, limitMs: readingMs, idleMs: IDLE_MS };
-  const thread = createJobThread<ReadingJob, ReadingAnswer>(options, clock);
+  const module = () => new URL(import.meta.resolve("#reading-worker"));
+  const options = { name: "reading", module, memoryMb: MEMORY_MB, cpuMs: readingMs, idleMs: IDLE_MS };
+  const thread = new JobThread<ReadingJob, ReadingAnswer>(options, clock);
   return {
-    ask: (job, slow) => thread.ask(job, { slow: { afterMs: SLOW_READING_MS, tell: slow } }),
+    ask: (job, slow) => thread.run(job, { slow: { afterMs: SLOW_READING_MS, tell: slow } }),
     close: () => thread.close(),
   };
 }

@@ -1,4 +1,4 @@
-import { parentPort } from "node:worker_threads";
+import { listenForJobs } from "@portico/core/kit";
 import { readSource, type Source } from "./read-source.ts";
 import type { ReadingAnswer, ReadingJob } from "./reading-thread.ts";
 
@@ -10,7 +10,7 @@ Error.stackTraceLimit = 0;
 /** Problems are located in the document that was read last. */
 let last: { readonly text: string; readonly isStored: boolean; readonly source: Source } | undefined;
 
-parentPort?.on("message", (job: ReadingJob) => parentPort?.postMessage(answer(job), []));
+listenForJobs(answer);
 
 function answer({ text, isStored = false, places }: ReadingJob): ReadingAnswer {
   const read = last?.text === text && last.isStored === isStored ? last : readSource(text, { isStored });

@@ -44,10 +44,18 @@ function list(values: readonly unknown[]): readonly unknown[] {
 function structured(value: object): unknown {
   const prototype = Object.getPrototypeOf(value) as unknown;
   if (prototype === Object.prototype || prototype === null) return record(value as Record<string, unknown>);
+  if (value instanceof Map) return ofMap(value as ReadonlyMap<string, unknown>);
   if (value instanceof Date) return value.toISOString();
   if (value instanceof Duration) return `${value.valueOf() / 1000}s`;
   if (value instanceof UnsignedInt) return wholeNumber(value.valueOf());
   throw new Refused("it comes to bytes or a type, which JSON does not have");
+}
+
+/** The object that `toCelValue` replaced by a map. */
+function ofMap(values: ReadonlyMap<string, unknown>): Record<string, unknown> {
+  const made: Record<string, unknown> = {};
+  for (const [key, value] of values) setOwn(made, key, toJson(value));
+  return made;
 }
 
 function record(values: Record<string, unknown>): Record<string, unknown> {

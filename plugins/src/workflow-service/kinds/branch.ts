@@ -1,6 +1,6 @@
-import { ports } from "@portico/core";
+import { jsonObject, ports } from "@portico/core";
 import * as v from "valibot";
-import { anyObject, caseName } from "../definition/document-schema.ts";
+import { caseName } from "../definition/document-schema.ts";
 import { holds } from "../definition/holds.ts";
 import { evaluated } from "../runner/evaluated.ts";
 import type { NodeKind } from "../runner/running.ts";
@@ -10,7 +10,7 @@ export const branchKind: NodeKind = {
   type: "branch",
   input: v.strictObject({
     cases: v.pipe(
-      anyObject,
+      jsonObject,
       v.check((cases) => Object.keys(cases).length > 0, "There is at least one case"),
       v.description("CEL expressions by case name. The first one that is true selects the case."),
     ),

@@ -1,3 +1,4 @@
+import { record } from "@portico/core/contract";
 import * as v from "valibot";
 import { duration } from "../definition/duration.ts";
 
@@ -7,7 +8,7 @@ const scalar = v.union([v.string(), v.number(), v.boolean()]);
 export const gateNotification = v.strictObject({
   url: v.pipe(v.string(), v.description("An http or https URL, as `http` nodes take it.")),
   method: v.optional(v.pipe(v.picklist(["POST", "PUT"]), v.description("Default `POST`.")), "POST"),
-  headers: v.optional(v.pipe(v.record(v.string(), scalar), v.description("Headers by name, as `http` nodes take them."))),
+  headers: v.optional(v.pipe(record(v.string(), scalar), v.description("Headers by name, as `http` nodes take them."))),
   body: v.optional(
     v.pipe(
       v.unknown(),

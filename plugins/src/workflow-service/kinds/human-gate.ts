@@ -1,15 +1,15 @@
-import { orAborted, ports, retryWhileStoreAway } from "@portico/core";
+import { maxCharacters, orAborted, ports, retryWhileStoreAway } from "@portico/core";
 import * as v from "valibot";
 import { jsonSchema } from "../definition/document-schema.ts";
 import { duration } from "../definition/duration.ts";
-import { isRecord } from "../definition/is-record.ts";
+import { isRecord } from "@portico/core/contract";
 import { fromSensitivePaths } from "../definition/sensitive-paths.ts";
 import { isWoundUp } from "../runner/is-wound-up.ts";
 import { issueGateLink } from "../runner/issue-gate-link.ts";
 import { notifyOfGate } from "../runner/notify-of-gate.ts";
 import { parseInput } from "../runner/parse-input.ts";
 import type { NodeKind } from "../runner/running.ts";
-import { type GateDecision, gateSignal } from "../runs/gates.ts";
+import { type GateDecision, gateOutput, gateSignal } from "../runs/gates.ts";
 import type { Gate } from "../runs/ledger-entry.ts";
 import { workName } from "../runs/work-name.ts";
 import { gateLinks, gateNotification, linkEnd } from "./gate-notification.ts";
@@ -18,13 +18,13 @@ const input = v.strictObject({
   title: v.pipe(
     v.string(),
     v.minLength(1, "A gate has a title"),
-    v.maxLength(500, "A title has at most 500 characters"),
+    maxCharacters(500, "A title has at most 500 characters"),
     v.description("The question to the person."),
   ),
   message: v.optional(
     v.pipe(
       v.string(),
-      v.maxLength(65_536, "A message has at most 65,536 characters"),
+      maxCharacters(65_536, "A message has at most 65,536 characters"),
       v.description("Information for the decision."),
     ),
     "",
@@ -113,9 +113,8 @@ export const humanGateKind: NodeKind = {
       deadline.resume(Date.parse(decision.decidedAt));
     }
     await close();
-    const { decision: taken, values, comment, decidedAt } = decision;
-    const output = { decision: taken, values: values ?? {}, comment: comment ?? null, decidedAt };
-    return { output, case: taken, attempts: 1, startedAt, endedAt: Date.parse(decidedAt) };
+    const { decision: taken, decidedAt } = decision;
+    return { output: gateOutput(decision), case: taken, attempts: 1, startedAt, endedAt: Date.parse(decidedAt) };
 
     async function decided(): Promise<GateDecision> {
       await retryWhileStoreAway(running.storeRetry, () => board.open(gate));
@@ -148,7 +147,8 @@ export const humanGateKind: NodeKind = {
     }
 
     function late(): GateDecision {
-      return { decision: onTimeout, comment: "timeout", decidedAt: new Date(clock.now()).toISOString() };
+      const decidedAt = new Date(clock.now()).toISOString();
+      return { decision: onTimeout, comment: "timeout", decidedAt, decidedBy: { role: "instance" } };
     }
   },
 };

@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { jsonObject, ports } from "@portico/core";
 import * as v from "valibot";
-import { anyObject } from "../definition/document-schema.ts";
 import { holds } from "../definition/holds.ts";
+import { LOOP_EXHAUSTED } from "../runs/ledger-entry.ts";
 import { assertSize } from "../runner/assert-size.ts";
 import { innerFailed } from "../runner/attempts-failed.ts";
 import { evaluated } from "../runner/evaluated.ts";
@@ -24,10 +25,22 @@ const given = {
     ),
     DEFAULT_ITERATIONS,
   ),
+  onExhausted: v.optional(
+    v.pipe(
+      v.picklist(["fail", "complete"]),
+      v.description(
+        "What happens if `until` is still false after the last iteration: the node fails with `loop_exhausted` (default), or completes with the last result.",
+      ),
+    ),
+    "fail",
+  ),
 };
 const filledIn = v.strictObject(given);
 
-/** Executes its nodes repeatedly, until `until` is true or the maximum is reached. Each iteration has the result of the previous one. */
+/**
+ * Executes its nodes repeatedly, until `until` is true or the maximum is reached. Each iteration has the result of the previous one. With `until`,
+ * the maximum is a failure by default.
+ */
 export const loopKind: NodeKind = {
   type: "loop",
   input: v.strictObject({
@@ -35,7 +48,7 @@ export const loopKind: NodeKind = {
       v.pipe(v.unknown(), v.description("A CEL expression, evaluated after each iteration: the loop ends when it is true.")),
     ),
     ...given,
-    nodes: v.pipe(anyObject, v.description("Nodes that run in each iteration: a separate graph.")),
+    nodes: v.pipe(jsonObject, v.description("Nodes that run in each iteration: a separate graph.")),
     result: v.pipe(
       v.unknown(),
       v.description(
@@ -46,16 +59,20 @@ export const loopKind: NodeKind = {
   keys: { until: "expression", nodes: "graph", result: "expression" },
   hasPrevious: true,
   later: new Set(["until", "result"]),
-  check: ({ until, maxIterations }) =>
-    until === undefined && maxIterations === undefined
-      ? [{ path: [], message: "A loop says when it ends: `until`, `maxIterations`, or both" }]
-      : [],
+  check({ until, maxIterations, onExhausted }) {
+    if (until !== undefined) return [];
+    const faults: ports.NodeFault[] = [];
+    if (maxIterations === undefined)
+      faults.push({ path: [], message: "A loop says when it ends: `until`, `maxIterations`, or both" });
+    if (onExhausted !== undefined) faults.push({ path: ["onExhausted"], message: "`onExhausted` is for a loop with `until`" });
+    return faults;
+  },
   repeatable: true,
   async play(play) {
     const { running, node, inputs, frame } = play;
     const { until } = node.with;
     const inner = innerGraph(play, frame.signal);
-    const { maxIterations } = parseInput(filledIn, inputs);
+    const { maxIterations, onExhausted } = parseInput(filledIn, inputs);
     let previous: unknown = null;
     for (let index = 0; index < maxIterations; index++) {
       const { frame: played, outcome } = await inner({ index, previous });
@@ -67,10 +84,17 @@ export const loopKind: NodeKind = {
       const last = { ...played, previous };
       if (until?.kind === "expression") {
         const { expression } = until;
-        if (await evaluated(running, last, [expression], (scope) => holds(expression, scope))) break;
+        if (await evaluated(running, last, [expression], (scope) => holds(expression, scope)))
+          return { output: previous, attempts: 1 };
       }
       await nextTurn();
     }
+    if (until && onExhausted === "fail")
+      throw new ports.NodeFailed(LOOP_EXHAUSTED, exhausted(maxIterations), { retryable: false });
     return { output: previous, attempts: 1 };
   },
 };
+
+function exhausted(iterations: number): string {
+  return `\`until\` was still false after ${iterations === 1 ? "1 iteration" : `${iterations} iterations`}`;
+}

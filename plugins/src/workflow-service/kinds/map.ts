@@ -1,6 +1,6 @@
+import { jsonObject } from "@portico/core/contract";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import * as v from "valibot";
-import { anyObject } from "../definition/document-schema.ts";
 import { type AttemptsFailed, innerFailed } from "../runner/attempts-failed.ts";
 import { innerGraph, innerResult } from "../runner/inner-graph.ts";
 import { parseInput } from "../runner/parse-input.ts";
@@ -33,7 +33,7 @@ export const mapKind: NodeKind = {
   type: "map",
   input: v.strictObject({
     ...given,
-    nodes: v.pipe(anyObject, v.description("Nodes that run for each element: a separate graph.")),
+    nodes: v.pipe(jsonObject, v.description("Nodes that run for each element: a separate graph.")),
     result: v.pipe(
       v.unknown(),
       v.description("Result of each element: an expression. The node's output is the list of results."),

@@ -1,4 +1,4 @@
-import { orAborted } from "@portico/core";
+import { isExistingDay, orAborted } from "@portico/core";
 import * as v from "valibot";
 import { duration } from "../definition/duration.ts";
 import { parseInput } from "../runner/parse-input.ts";
@@ -10,7 +10,7 @@ const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d
 const time = v.pipe(
   v.string(),
   v.check(
-    (text) => TIME.test(text) && Number.isFinite(Date.parse(text)),
+    (text) => TIME.test(text) && isExistingDay(text) && Number.isFinite(Date.parse(text)),
     "This is not a time: write ISO 8601 with a time zone, such as `2030-01-31T09:00:00Z`",
   ),
 );

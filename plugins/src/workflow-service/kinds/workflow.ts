@@ -1,6 +1,7 @@
-import { ports, retryWhileStoreAway } from "@portico/core";
+import { jsonObject, ports, retryWhileStoreAway } from "@portico/core";
 import * as v from "valibot";
-import { anyObject } from "../definition/document-schema.ts";
+import { endsItsRun } from "../definition/node-at.ts";
+import { secretPlaces } from "../definition/secret-places.ts";
 import { filesIn } from "../files/files-in.ts";
 import { isGivenUp } from "../runner/is-given-up.ts";
 import { isNodeFailed } from "../runner/is-node-failed.ts";
@@ -21,7 +22,7 @@ const input = v.strictObject({
     v.regex(/^[A-Za-z0-9_-]{1,64}$/, "The id of a workflow is 1-64 letters, digits, `_` and `-`"),
     v.description("Id of the workflow to run. Its outputs become the node's output."),
   ),
-  parameters: v.optional(v.pipe(anyObject, v.description("Parameters of the run; default: no parameters.")), {}),
+  parameters: v.optional(v.pipe(jsonObject, v.description("Parameters of the run; default: no parameters.")), {}),
 });
 
 /** Runs another workflow and waits for its end. If a run is cancelled or ends, the runs that it started are cancelled. */
@@ -31,6 +32,10 @@ export const workflowKind: NodeKind = {
   // Repeatable, because the started run is found again.
   repeatable: true,
   waits: true,
+  secretInputs({ workflow, parameters }, world) {
+    const schema = world.parametersOf(String(workflow));
+    return schema && secretPlaces(schema, parameters)?.map((path) => ["parameters", ...path]);
+  },
   play(play) {
     const { running, node, nodeId } = play;
     const { context, world, record, secrecy } = running;
@@ -43,6 +48,7 @@ export const workflowKind: NodeKind = {
         parameters,
         parent: record,
         nodeId,
+        isAnew: endsItsRun(running.definition, nodeId),
         attempt,
         attempts: node.retry.attempts,
         sensitive: node.sensitive,

@@ -1,4 +1,4 @@
-import { auditActor, type Handlers, hasMoreLevels, ports, type RequestHead, ServiceError } from "@portico/core";
+import { auditActor, type Handlers, hasAtMost, hasMoreLevels, ports, type RequestHead, ServiceError } from "@portico/core";
 import { createHash } from "node:crypto";
 import type { LinkedGate } from "../approvals/approval-links.ts";
 import { askPage, type AskedDecision, COMMENT, controlName, DECISION, endPage, time } from "../approvals/approval-page.ts";
@@ -42,6 +42,9 @@ export function approvalPages(services: WorkflowServices): PageHandlers {
   };
 }
 
+/** Also for programs that send the form. */
+const CHOOSE = `choose Approve or Reject (the field ${DECISION} is approve or reject)`;
+
 /** The gate that a link opens, or the page that says why it does not. */
 async function openGate({ runtime, clock }: WorkflowServices, token: string): Promise<Opened | Response> {
   const link = await runtime.approvalLinks.read(token);
@@ -66,10 +69,10 @@ async function answer(
   const { link, gate, fields } = opened;
   const refuse = (problems: AskedDecision["problems"]) => ask(opened, { sent, problems });
   const decision = sent.get(DECISION);
-  if (decision !== "approve" && decision !== "reject") return refuse(new Map([[undefined, "choose Approve or Reject"]]));
+  if (decision !== "approve" && decision !== "reject") return refuse(new Map([[undefined, CHOOSE]]));
   // A page sends the line breaks of a text as CR LF.
   const comment = (sent.get(COMMENT) ?? "").replaceAll("\r\n", "\n");
-  if (comment.length > COMMENT_LENGTH)
+  if (!hasAtMost(COMMENT_LENGTH, comment))
     return refuse(new Map([[undefined, `a comment has at most ${COMMENT_LENGTH} characters`]]));
   // A rejection needs no values.
   const read = decision === "approve" ? readValues(fields, (name) => sent.get(controlName(name)) ?? "") : { values: {} };
@@ -94,7 +97,7 @@ function ask(
 
 function decidedPage({ decision, decidedAt }: GateDecision): Response {
   const says = html`It was ${decision === "approve" ? "approved" : "rejected"} ${time(decidedAt)}. The first decision counts.`;
-  return endPage(409, "This was decided already", says);
+  return endPage(410, "This was decided already", says);
 }
 
 /** The audit names the link by a part of its digest, which decides nothing. */

@@ -7,7 +7,7 @@ import type { WorkflowServices } from "./workflow-services.ts";
 
 /**
  * Whether a grant may use what a user gave to a run, such as its secret parameters. A grant without a user, and one of the instance's owner, may
- * do so for all users.
+ * do so for all users. Every grant may do so for a run without a user.
  */
 export async function mayActAs(
   { identity }: WorkflowServices,
@@ -15,7 +15,7 @@ export async function mayActAs(
   grant: Pick<ExecutionGrant, "userId">,
   signal: AbortSignal,
 ): Promise<boolean> {
-  if (grant.userId === undefined || grant.userId === userId) return true;
+  if (userId === undefined || grant.userId === undefined || grant.userId === userId) return true;
   return (await identity?.instanceOwner(signal)) === grant.userId;
 }
 

@@ -15,8 +15,7 @@ export function rerun(services: WorkflowServices): WorkflowHandlers["rerun"] {
   return async ({ params, head, body: { idempotencyKey, parameters, without }, signal }) => {
     const { run, grant, actor } = await grantedRun(services, params, head);
     // The new run acts for the user of the grant, with the parameters of the other.
-    if (run.userId !== undefined && !(await mayActAs(services, run.userId, grant, signal)))
-      throw workflowErrors.execution_grant_invalid();
+    if (!(await mayActAs(services, run.userId, grant, signal))) throw workflowErrors.execution_grant_invalid();
     try {
       const known = await runOfGrant(services, grant, idempotencyKey);
       if (known) return known;

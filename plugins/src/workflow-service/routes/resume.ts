@@ -126,7 +126,7 @@ function planOf(
   return withAlways(graph, finished, finished.has(from) ? withDependents(graph, from) : []);
 }
 
-/** Also repeats the nodes with `if: always` that had run before all their needs were finished, and what depends on them. */
+/** Also repeats the nodes with `if: always` that had run, or begun, before all their needs were finished, and what depends on them. */
 function withAlways(
   graph: Graph,
   finished: ReadonlySet<string>,
@@ -136,8 +136,7 @@ function withAlways(
   const isOpen = (id: string) => repeated.has(id) || !finished.has(id);
   // Every node comes after its needs.
   for (const { id, isAlways, needs } of graph.nodes.values())
-    if (isAlways && finished.has(id) && needs.some(({ node }) => isOpen(node)))
-      for (const each of withDependents(graph, id)) repeated.add(each);
+    if (isAlways && needs.some(({ node }) => isOpen(node))) for (const each of withDependents(graph, id)) repeated.add(each);
   return repeated.size > 0 ? { repeat: [...repeated] } : {};
 }
 

@@ -57,15 +57,16 @@ export function searchRuns(services: WorkflowServices): WorkflowHandlers["search
         readCursor("before", query.before, search),
       ]);
       if (after && before) throw invalid("give cursor or before, not both");
-      const [{ items, next, previous }, isComplete] = await Promise.all([
-        runs.search(search, { after, before, limit: query.limit, isReadable: (run) => isReadable(run, canRead) }),
-        runs.indexing.isComplete(),
-      ]);
+      const { items, next, previous } = await runs.search(search, {
+        after,
+        before,
+        limit: query.limit,
+        isReadable: (run) => isReadable(run, canRead),
+      });
       return {
         runs: await Promise.all(items.map(found)),
         ...(next && { next: await toSearchCursor(services.sealing, search, next) }),
         ...(previous && { previous: await toSearchCursor(services.sealing, search, previous) }),
-        ...(!isComplete && { indexing: true as const }),
       };
     } catch (error) {
       return toStoreError(error);

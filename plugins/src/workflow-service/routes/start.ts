@@ -30,15 +30,14 @@ export function start(services: WorkflowServices): WorkflowHandlers["start"] {
     if (definitionPath !== undefined && isOutside(definitionPath)) throw fail.definition_path_forbidden();
     const grant = await grants.read(executionGrantId).catch(toStoreError);
     if (!grant) throw fail.execution_grant_invalid();
+    const definition = workflowId === undefined ? catalogue.findByPath(documentOf(definitionPath!)) : catalogue.find(workflowId);
+    // Before an earlier start with this grant is told. The definition may have been removed since then.
+    if ((definition?.id ?? workflowId ?? grant.workflowId) !== grant.workflowId) throw fail.execution_grant_invalid();
     try {
       const known = await runOfGrant(services, grant, idempotencyKey);
       if (known) return known;
       if (grant.expiresAt <= clock.now()) throw fail.execution_grant_invalid();
-      if (workflowId !== undefined && workflowId !== grant.workflowId) throw fail.execution_grant_invalid();
-      const definition =
-        workflowId === undefined ? catalogue.findByPath(documentOf(definitionPath!)) : catalogue.find(workflowId);
       if (!definition) throw fail.workflow_not_found();
-      if (definition.id !== grant.workflowId) throw fail.execution_grant_invalid();
       return await startOnce(services, grant, definition, body);
     } catch (error) {
       throw toServiceError(error);

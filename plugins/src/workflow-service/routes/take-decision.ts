@@ -25,10 +25,13 @@ export async function takeDecision(
   { decision, comment, values }: GivenDecision,
 ): Promise<TakenDecision> {
   const { nodeId, form, sensitive } = gate;
-  const checked = form && decision === "approve" ? checkSchema(form, values) : { value: values };
-  if ("faults" in checked) return checked;
-  const given = { decision, comment, values: checked.value, decidedAt: new Date(clock.now()).toISOString() };
+  const { role, userId, tokenId } = actor;
+  const decidedBy = { role, ...(userId !== undefined && { userId }), ...(tokenId !== undefined && { tokenId }) };
   try {
+    const checked = form && decision === "approve" ? await checkSchema(runtime.checks, form, values) : { value: values };
+    if ("faults" in checked) return checked;
+    const decidedAt = new Date(clock.now()).toISOString();
+    const given = { decision, comment, values: checked.value, decidedAt, decidedBy };
     const audited = audit && { audit, who: actor };
     const taken = await runtime.gates.decide(runId, nodeId, given, toSensitivePaths(sensitive), audited);
     // The run may have received the decision before, by a call whose answer was lost: it accepts one.

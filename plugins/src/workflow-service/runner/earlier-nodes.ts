@@ -1,7 +1,7 @@
 import { type ports, retryWhileStoreAway, type StoreRetry } from "@portico/core";
 import type { Definition, GraphNode } from "../definition/definition.ts";
 import { nodeAt } from "../definition/node-at.ts";
-import type { Gates } from "../runs/gates.ts";
+import { gateOutput, type Gates } from "../runs/gates.ts";
 import type { Ledger } from "../runs/ledger.ts";
 import type { NodeEnded, NodeStarted } from "../runs/ledger-entry.ts";
 import { childRunId } from "../runs/run-id.ts";
@@ -136,8 +136,8 @@ export async function readEarlierNodes(given: Given): Promise<EarlierNodes> {
     try {
       const decision = await retryWhileStoreAway(storeRetry, () => gates.find(runId, nodeId));
       if (!decision) return undefined;
-      const { decision: taken, values = {}, comment = null, decidedAt } = decision;
-      const output = await stored({ decision: taken, values, comment, decidedAt }, nodeAt(definition, nodeId)!.node.sensitive);
+      const { decision: taken, decidedAt } = decision;
+      const output = await stored(gateOutput(decision), nodeAt(definition, nodeId)!.node.sensitive);
       return { ...output, case: taken, attempts: 1, startedAt, endedAt: Date.parse(decidedAt) };
     } catch (error) {
       // Its values cannot be opened any more. The gate is decided again.

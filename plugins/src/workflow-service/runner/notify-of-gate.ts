@@ -78,7 +78,7 @@ async function sentOnce(
     const input = parseInput(http.input, { ...request, key: "node" });
     // Not the key of a run that this run resumes: the gate has another link now.
     const step = { runId, workflowId, nodeId, attempt, userId, workflowDepth };
-    await orAborted(http.run({ input, step, signal }), signal);
+    await orAborted(http.run({ input, step, signal, isSecret: secrecy.isIn }), signal);
     return { isOk: true, output: null };
   } catch (thrown) {
     if (signal.aborted) throw signal.reason;

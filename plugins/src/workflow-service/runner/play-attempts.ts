@@ -1,4 +1,5 @@
-import { addModelUsage, orAborted, type ports, retryWhileStoreAway } from "@portico/core";
+import { addModelUsage, orAborted, type ports, retryWhileStoreAway, withHandledRejections } from "@portico/core";
+import { endsItsRun } from "../definition/node-at.ts";
 import { workName } from "../runs/work-name.ts";
 import { assertSize } from "./assert-size.ts";
 import { keptAnswer } from "./kept-answer.ts";
@@ -61,8 +62,7 @@ async function attemptOnce(
   const { secrecy } = running;
   const { clock, telemetry } = running.world;
   const { runId, workflowId, userId, depth: workflowDepth = 0, resumes } = running.record;
-  // A clean-up belongs to its own run, although an earlier run of the chain may have cleaned up, too.
-  const originalRunId = resumes && !node.isAlways && { originalRunId: resumes.originalRunId };
+  const originalRunId = resumes && !endsItsRun(running.definition, nodeId) && { originalRunId: resumes.originalRunId };
   const startedAt = clock.now();
   let usage: ports.ModelUsage | undefined;
   const stop = node.timeoutMs === undefined ? undefined : new AbortController();
@@ -79,7 +79,8 @@ async function attemptOnce(
       signal: stopped,
       used: ({ inputTokens, outputTokens, cost, currency }) =>
         (usage = addModelUsage(usage, { inputTokens, outputTokens, cost, currency })),
-      ...(files && { files }),
+      ...(files && { files: withHandledRejections(files) }),
+      isSecret: secrecy.isIn,
     });
     // A node that ignores its signal must delay neither its run nor the process.
     const output = await orAborted(working, stopped);
@@ -101,8 +102,9 @@ async function attemptOnce(
       return { isOk: false, code: "timeout", message: "The attempt took too long", isFinal: false, usage };
     if (isNodeFailed(thrown)) {
       const { code, retryable, retryAfterMs } = thrown;
-      // The answer may repeat what the node hides.
-      const answer = node.sensitive ? undefined : keptAnswer(thrown.answer, secrecy);
+      // The body may repeat what the node hides.
+      const answered = node.sensitive && thrown.answer ? { status: thrown.answer.status } : thrown.answer;
+      const answer = keptAnswer(answered, secrecy);
       return { isOk: false, code, message: secrecy.mask(thrown.message), isFinal: !retryable, answer, retryAfterMs, usage };
     }
     telemetry.log.error("A node failed unexpectedly", { runId, nodeId }, thrown);

@@ -2,6 +2,7 @@ import { ports, retryWhileStoreAway } from "@portico/core";
 import { type Expression, ExpressionFailed, type ExpressionScope } from "../definition/expression.ts";
 import { holds } from "../definition/holds.ts";
 import type { GraphNode } from "../definition/definition.ts";
+import type { SensitivePaths } from "../definition/sensitive-paths.ts";
 import { ERROR_CHARACTERS } from "../limits.ts";
 import type { KeptResult, NodeError } from "../runs/ledger-entry.ts";
 import type { Mask } from "../secrecy/mask.ts";
@@ -31,6 +32,7 @@ async function playIn(running: Running, node: GraphNode, frame: Frame, playGraph
   const about = { nodeId, type: node.rules.type, name: node.name };
   let begun = world.clock.now();
   let inputs: Readonly<Record<string, unknown>> | undefined;
+  let secretInputs: SensitivePaths | undefined;
   const end = (
     status: "completed" | "failed" | "cancelled",
     result: Partial<NodeResult>,
@@ -41,7 +43,7 @@ async function playIn(running: Running, node: GraphNode, frame: Frame, playGraph
     const endedAt = result.endedAt ?? world.clock.now();
     ledger.add({
       ...{ kind: "end", ...about, status, attempts: result.attempts ?? 1 },
-      ...(inputs && { inputs: secrecy.mask(inputs) }),
+      ...(inputs && { inputs: secrecy.show(inputs, secretInputs) }),
       ...(kept && { outputs: kept.outputs, kept: kept.kept }),
       ...(error && { error }),
       startedAt: new Date(startedAt).toISOString(),
@@ -58,6 +60,8 @@ async function playIn(running: Running, node: GraphNode, frame: Frame, playGraph
     const { type } = node.rules;
     const kind = world.kinds.get(type);
     inputs = await evaluated(running, frame, expressionsOf(node, kind?.later), (scope) => fill(node, scope, kind?.later));
+    secretInputs = kind?.secretInputs?.(inputs, world);
+    if (secretInputs) secrecy.learn(inputs, secretInputs);
     const play = { running, node, nodeId, frame, inputs, playGraph, left: () => frame.left?.() ?? running.deadline.left() };
     const result = kind
       ? await sized(withinTime(play, begun, (played) => kind.play(played)))

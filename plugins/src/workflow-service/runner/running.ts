@@ -1,6 +1,6 @@
 import type { ports, StoreRetry } from "@portico/core";
 import type { ApprovalLinks } from "../approvals/approval-links.ts";
-import type { Definition, Graph, GraphNode } from "../definition/definition.ts";
+import type { Definition, Graph, GraphNode, JsonSchema } from "../definition/definition.ts";
 import type { ExpressionScope } from "../definition/expression.ts";
 import type { EvaluateBeside } from "../definition/expression-thread.ts";
 import type { SensitivePaths } from "../definition/sensitive-paths.ts";
@@ -57,6 +57,8 @@ export interface World {
   owner(signal: AbortSignal): Promise<string | undefined>;
   /** Starts a run for a node. The same id always means the same run. Throws NodeFailed if the run cannot be started. */
   startChild(child: ChildRun): Promise<void>;
+  /** The schema of a deployed workflow's parameters. */
+  parametersOf(workflowId: string): JsonSchema | undefined;
   cancelRun(runId: string, reason: string): Promise<void>;
   /** The files of a run that is executed, as long as `held` holds. Undefined without storage for files. */
   filesOf(run: RunRecord, held: ports.Write, secrecy: RunSecrecy): FilesOfRun | undefined;
@@ -68,6 +70,8 @@ export interface ChildRun {
   readonly parameters: unknown;
   readonly parent: RunRecord;
   readonly nodeId: string;
+  /** Whether it is started anew in a run that resumes another. Otherwise, it resumes the run that the node started there. */
+  readonly isAnew: boolean;
   /** The attempt of the node that starts it. */
   readonly attempt: number;
   /** The maximum number of attempts of the node. */
@@ -105,6 +109,8 @@ export interface NodeKind extends ports.NodeRules {
   readonly later?: ReadonlySet<string> | undefined;
   /** Whether it can wait so long that the engine parks the run. */
   readonly waits?: boolean | undefined;
+  /** The places of its evaluated values that are always secret. */
+  secretInputs?(inputs: Readonly<Record<string, unknown>>, world: World): SensitivePaths | undefined;
   /** Throws NodeFailed, AttemptsFailed and NodeInterrupted. */
   play(play: NodePlay): Promise<NodeResult>;
 }

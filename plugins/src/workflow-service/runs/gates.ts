@@ -15,6 +15,8 @@ export interface GateDecision {
   readonly comment?: string | undefined;
   /** ISO 8601. */
   readonly decidedAt: string;
+  /** The holder of the credential with which it was decided. The role `instance` is that of the timeout. Earlier versions did not store it. */
+  readonly decidedBy?: Pick<ports.AuditActor, "role" | "userId" | "tokenId"> | undefined;
 }
 
 /** The decision that counts. */
@@ -33,9 +35,9 @@ export function createGates(records: ports.Records, keeper: SecretKeeper) {
   const find = async (runId: string, nodeId: string): Promise<GateDecision | undefined> => {
     const stored = (await decisions.get(keyOf(runId, nodeId)))?.value;
     if (!stored) return undefined;
-    const { decision, decidedAt, hidden, ...given } = stored;
+    const { decision, decidedAt, decidedBy, hidden, ...given } = stored;
     const { value } = await keeper.open(runContext(runId), { value: given, hidden });
-    return { ...value, decision, decidedAt };
+    return { ...value, decision, decidedAt, decidedBy };
   };
 
   return {
@@ -47,17 +49,17 @@ export function createGates(records: ports.Records, keeper: SecretKeeper) {
     async decide(
       runId: string,
       nodeId: string,
-      { decision, decidedAt, ...given }: GateDecision,
+      { decision, decidedAt, decidedBy, ...given }: GateDecision,
       sensitive?: SensitivePaths,
       audited?: { readonly audit: ports.Audit; readonly who: ports.AuditActor },
     ): Promise<CountingDecision> {
       const { value, hidden } = await keeper.keep(runContext(runId), given, { sensitive: sensitive && ofGiven(sensitive) });
       try {
-        const stored = { ...value, decision, decidedAt, ...(hidden && { hidden }) };
+        const stored = { ...value, decision, decidedAt, decidedBy, ...(hidden && { hidden }) };
         const write = decisions.write.put(keyOf(runId, nodeId), stored, "absent");
         const fact = { action: `gate.${decision}`, object: `${runId}/${nodeId}` };
         await (audited ? audited.audit.record({ ...fact, who: audited.who }, [write]) : records.batch([write]));
-        return { ...given, decision, decidedAt };
+        return { ...given, decision, decidedAt, decidedBy };
       } catch (error) {
         const earlier = error instanceof ports.RecordConflict ? await find(runId, nodeId) : undefined;
         if (!earlier) throw error;
@@ -81,6 +83,11 @@ export function createGates(records: ports.Records, keeper: SecretKeeper) {
 /** The decision itself, with which the run continues, is not hidden. */
 function ofGiven(sensitive: SensitivePaths): SensitivePaths {
   return sensitive.flatMap((path) => (path.length === 0 ? [["values"], ["comment"]] : [path]));
+}
+
+/** The output of a gate's node. */
+export function gateOutput({ decision, values, comment, decidedAt, decidedBy }: GateDecision) {
+  return { decision, values: values ?? {}, comment: comment ?? null, decidedAt, decidedBy: decidedBy ?? null };
 }
 
 /** The signal that wakes the run up whose gate was decided. */

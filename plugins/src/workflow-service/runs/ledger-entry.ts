@@ -97,6 +97,9 @@ export interface NodeError {
   readonly nodeId?: string | undefined;
 }
 
+/** The error code of a `loop` whose `until` never became true. */
+export const LOOP_EXHAUSTED = "loop_exhausted";
+
 /** One place in the log: entries from the `from`th on. */
 export interface LedgerChunk {
   readonly from: number;

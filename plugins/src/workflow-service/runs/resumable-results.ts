@@ -3,7 +3,7 @@ import { type Definition, type Graph, type GraphNode, ON_FAILURE } from "../defi
 import { isNeeded } from "../definition/is-needed.ts";
 import { nodeAt, outermost } from "../definition/node-at.ts";
 import { readEntries } from "./ledger.ts";
-import type { NodeEnded, ParametersTaken } from "./ledger-entry.ts";
+import { LOOP_EXHAUSTED, type NodeEnded, type ParametersTaken } from "./ledger-entry.ts";
 
 /** Facts of an ended run that decide what a run which resumes it does. */
 export interface ResumableResults {
@@ -42,8 +42,18 @@ export async function readResumableResults(
     if (!found) continue;
     if (isFinished(entry, found)) finished.add(entry.nodeId);
     else if (entry.status === "completed" && !entry.kept) isPartial = true;
+    else if (isExhausted(entry)) forgetInside(entry.nodeId);
+  }
+  // With their results, the loop would end in the same way again.
+  function forgetInside(loop: string): void {
+    for (const ids of [finished, begun]) for (const id of ids) if (id.startsWith(`${loop}[`)) ids.delete(id);
   }
   return { parameters, finished, unfinished: [...begun].filter((id) => !finished.has(id)), isPartial };
+}
+
+/** Of a loop that failed by itself, and not by a loop inside of it. */
+function isExhausted({ error }: NodeEnded): boolean {
+  return error?.code === LOOP_EXHAUSTED && error.nodeId === undefined;
 }
 
 function isFinished(

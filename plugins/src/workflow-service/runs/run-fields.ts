@@ -1,3 +1,4 @@
+import { hasAtMost } from "@portico/core/contract";
 import { FIELD_CHARACTERS } from "../limits.ts";
 
 /** The values of a run by which it can be found, as texts: by path, such as `customer.id`. */
@@ -34,5 +35,5 @@ function at(value: unknown, keys: readonly string[]): unknown {
 
 function textOf(value: unknown): string | undefined {
   if (typeof value === "number" || typeof value === "boolean") return String(value);
-  return typeof value === "string" && value.length <= FIELD_CHARACTERS ? value : undefined;
+  return typeof value === "string" && hasAtMost(FIELD_CHARACTERS, value) ? value : undefined;
 }

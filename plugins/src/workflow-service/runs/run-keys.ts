@@ -4,8 +4,8 @@ export interface RunKey {
   readonly bindingId?: string | undefined;
   /** ISO 8601. */
   readonly startedAt: string;
-  /** The hash of the run's definition. Absent for runs of earlier versions, whose keys lack the binding, too. */
-  readonly definition?: string | undefined;
+  /** The hash of the run's definition. */
+  readonly definition: string;
 }
 
 /** How the keys of all runs are ordered. */

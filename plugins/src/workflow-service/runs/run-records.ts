@@ -1,26 +1,16 @@
-import {
-  createIndexing,
-  type FindPlace,
-  findPage,
-  type FindSource,
-  type FoundPage,
-  type ports,
-  readPages,
-  writeAgain,
-} from "@portico/core";
+import { type FindPlace, findPage, type FindSource, type FoundPage, type ports, readPages, writeAgain } from "@portico/core";
 import { firstRunId } from "./run-id.ts";
 import { RUN_LIST, type RunKey } from "./run-keys.ts";
 import type { RunRecord } from "./run-record.ts";
 import { isSought, type RunSearch, tagsOfSearch } from "./run-search.ts";
 import { isTerminal } from "./run-state.ts";
-import { openRun, openRunTags, scheduleTag, taggedRun } from "./run-tags.ts";
+import { openRunTags, scheduleTag, taggedRun } from "./run-tags.ts";
 import { createVersionUse } from "./version-use.ts";
 
 const PAGE = 200;
 /** Maximum number of runs that one commit removes, which limits the wait of other writers. */
 const REMOVED_AT_ONCE = 50;
 const NEWEST = { by: "startedAt", direction: "descending" } as const;
-const OLDEST = { by: "startedAt", direction: "ascending" } as const;
 
 type KeyValues = Readonly<Partial<Record<"workflowId" | "definition", string>>>;
 
@@ -35,26 +25,15 @@ export function createRunRecords(records: ports.Records) {
   const open = records.collection<object>({ name: "workflow-open-runs" });
   const list = records.collection<RunKey>({ name: "workflow-run-list", indexes: RUN_LIST });
   // Most runs belong to no task.
-  const bound = records.collection<RunKey>({ name: "workflow-bound-runs", indexes: { by_binding: ["bindingId", "startedAt"] } });
+  const bound = records.collection<Omit<RunKey, "definition">>({
+    name: "workflow-bound-runs",
+    indexes: { by_binding: ["bindingId", "startedAt"] },
+  });
 
   /** Removed, though their ledgers may still be there. */
   const removed = records.collection<object>({ name: "workflow-removed-runs" });
   const tags = openRunTags(records);
-  const use = createVersionUse(records, { keys: list, find: async (runId) => (await runs.get(runId))?.value });
-  const indexing = createIndexing({
-    records,
-    name: "workflow-runs",
-    subjects: runs,
-    // An open run is not written: its execution ends with the record that it read. The second round visits runs that ended meanwhile.
-    writesOf: ({ id, value, version }) => [
-      list.write.put(id, keyOf(value)),
-      ...(isTerminal(value.status)
-        ? [runs.write.put(id, value, version), ...tags.changes(openRun(value), taggedRun(value))]
-        : tags.changes(undefined, taggedRun(value))),
-    ],
-    mayHaveChanged: ({ status, startedAt, completedAt = startedAt }, since) => !isTerminal(status) || completedAt >= since,
-  });
-
+  const use = createVersionUse(records, list);
   async function* pages(keys: ports.Collection<object>, query: ports.Query): AsyncGenerator<readonly RunRecord[], void> {
     for await (const items of readPages(keys, { ...query, limit: PAGE })) {
       const found = await Promise.all(items.map(({ id }) => runs.get(id)));
@@ -161,8 +140,6 @@ export function createRunRecords(records: ports.Records) {
         until: before,
       });
     },
-    /** Indexes the runs of stores that earlier versions wrote. */
-    indexing,
     /** How many runs use each version of a definition. */
     use,
     /** The runs that have not ended, in pages. */
@@ -183,22 +160,17 @@ export function createRunRecords(records: ports.Records) {
         const { places, isLast } = await tagged.read(after, PAGE, "ascending");
         for (const { id } of places) {
           const run = await runs.get(id);
-          // A process of an earlier version does not remove the tag.
+          // The run may have ended since its tags were read.
           if (run && !isTerminal(run.value.status)) yield id;
         }
         after = places.at(-1);
         if (isLast || !after) return;
       }
     },
-    /** Whether a run has this definition. Undefined while runs of earlier versions are not indexed yet. */
-    async isUsed(definition: string): Promise<boolean | undefined> {
+    /** Whether a run has this definition. */
+    async isUsed(definition: string): Promise<boolean> {
       const { items } = await list.query({ where: { definition }, order: NEWEST, limit: 1 });
-      return items.length > 0 || ((await indexing.isComplete()) ? false : undefined);
-    },
-    /** When the oldest run that there is of a workflow began: milliseconds since 1970. */
-    async oldest(workflowId: string): Promise<number | undefined> {
-      const [first] = (await list.query({ where: { workflowId }, order: OLDEST, limit: 1 })).items;
-      return first && Date.parse(first.value.startedAt);
+      return items.length > 0;
     },
     /**
      * Remove ended runs in one commit, so that they are no longer found. Records that their ledgers still exist. Runs that another process removes

@@ -49,11 +49,6 @@ export function taggedRun(run: RunRecord): Tagged {
   };
 }
 
-/** The tags that a run without an end has at least, whatever the process did that began it. */
-export function openRun(run: RunRecord): Tagged {
-  return { id: run.runId, owner: run.workflowId, at: run.startedAt, tags: [OPEN, ...scheduleTags(run)] };
-}
-
 /** The words of a run's error. */
 export function wordsOfError({ error }: RunRecord): readonly string[] {
   return error ? wordsOf(`${error.code} ${error.nodeId ?? ""} ${error.message}`, RUN_ERROR_WORDS) : [];

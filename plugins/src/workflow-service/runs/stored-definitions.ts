@@ -20,13 +20,6 @@ const PAGE = 20;
 /** Loads the text of a definition again. Undefined where it cannot be used any more. */
 export type LoadStored = (stored: { readonly name: string; readonly text: string }) => Promise<Definition | undefined>;
 
-/** Whether a stored run may have a definition, with which no run started after `lastStartMs` (milliseconds since 1970). */
-export type MayBeUsed = (stored: {
-  readonly hash: string;
-  readonly workflowId: string;
-  readonly lastStartMs: number;
-}) => Promise<boolean>;
-
 /** A definition that stays in memory while it is in use. */
 export interface HeldDefinition {
   readonly definition: Definition | undefined;
@@ -82,14 +75,14 @@ export function createStoredDefinitions(given: {
       for await (const items of readPages(stored, { limit: PAGE })) for (const { value } of items) found.add(value.workflowId);
       return found;
     },
-    /** Removes definitions with which no run starts any more, and which no stored run has, as `mayBeUsed` says. */
-    async sweep(mayBeUsed: MayBeUsed, closing: AbortSignal): Promise<void> {
+    /** Removes definitions that no stored run has, and with which no run is about to start. */
+    async sweep(isUsed: (hash: string) => Promise<boolean>, closing: AbortSignal): Promise<void> {
       const unused = clock.now() - MARGIN_MS;
       const order = { by: "usedUntil", direction: "ascending" } as const;
       for await (const items of readPages(stored, { order, limit: PAGE })) {
         for (const { id, version, value } of items) {
           if (closing.aborted || value.usedUntil > unused) return;
-          if (await mayBeUsed({ hash: id, workflowId: value.workflowId, lastStartMs: value.usedUntil + MARGIN_MS })) continue;
+          if (await isUsed(id)) continue;
           // A conflict: a run is about to start with it.
           await stored.remove(id, version).catch(orConflict);
         }

@@ -33,17 +33,10 @@ const NONE: StoredUse = { uses: [] };
  * Counts the runs of each version. A stored count has all runs up to a time. Reading it reads only the keys of newer runs. Every removal of
  * runs writes the stored count in its commit, so that a count at the same time conflicts.
  */
-export function createVersionUse(
-  records: ports.Records,
-  given: {
-    readonly keys: ports.Collection<RunKey>;
-    readonly find: (runId: string) => Promise<RunRecord | undefined>;
-  },
-) {
-  const { keys, find } = given;
+export function createVersionUse(records: ports.Records, keys: ports.Collection<RunKey>) {
   const stored = records.collection<StoredUse>({ name: "workflow-version-use" });
 
-  /** Keys of runs behind a place, the oldest first, with what keys of earlier versions lack. */
+  /** Keys of runs behind a place, the oldest first. */
   async function page(workflowId: string, upTo: StoredUse["upTo"]) {
     const { items, next } = await keys.query({
       where: { workflowId },
@@ -51,9 +44,8 @@ export function createVersionUse(
       limit: PAGE,
       ...(upTo && { after: { value: upTo.at, id: upTo.id } }),
     });
-    const found = await Promise.all(items.map(async ({ id, value }) => (value.definition === undefined ? find(id) : value)));
     const places = items.map(({ id, value }) => ({ at: value.startedAt, id }));
-    return { places, found, isLast: next === undefined };
+    return { places, found: items.map(({ value }) => value), isLast: next === undefined };
   }
 
   /** Counts one page of runs that began before `until` (ISO 8601). Returns whether more may follow. */
@@ -111,11 +103,9 @@ export function createVersionUse(
 type Counted = Pick<RunKey, "definition" | "bindingId" | "startedAt">;
 
 /** `runs`: the oldest first. */
-function withRuns(uses: readonly VersionUse[], runs: readonly (Counted | undefined)[]): readonly VersionUse[] {
+function withRuns(uses: readonly VersionUse[], runs: readonly Counted[]): readonly VersionUse[] {
   const all = new Map(uses.map((use) => [keyOf(use), use]));
-  for (const run of runs) {
-    const { definition, bindingId, startedAt } = run ?? {};
-    if (definition === undefined || startedAt === undefined) continue;
+  for (const { definition, bindingId, startedAt } of runs) {
     const own = { definition, ...(bindingId !== undefined && { bindingId }) };
     const { count = 0, firstUsedAt = startedAt } = all.get(keyOf(own)) ?? {};
     all.set(keyOf(own), { ...own, count: count + 1, firstUsedAt, lastUsedAt: startedAt });

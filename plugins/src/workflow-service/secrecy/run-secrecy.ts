@@ -31,6 +31,9 @@ export class RunSecrecy {
   /** Masks the secrets in a value that is shown. */
   readonly mask: Mask = (value) => maskJson(value, this.#finder);
 
+  /** Whether a text contains a secret. */
+  readonly isIn = (text: string): boolean => this.#finder.isIn(text);
+
   /** Masks the secrets in the beginning of a longer text, whose end may have a part of a secret. */
   maskBeginning(text: string): string {
     return maskBeginning(text, this.#finder);

@@ -1,3 +1,5 @@
+import { withoutEnd } from "@portico/core";
+
 /** One form in which a secret occurs inside other texts. */
 export interface SecretForm {
   readonly text: string;
@@ -10,10 +12,13 @@ export interface SecretForm {
 /** Longer secrets are searched only in plain and JSON form, because all forms would take many times their memory. */
 export const FORMS_CHARACTERS = 4096;
 
+/** No name of a host is longer. */
+const MOST_HOST_CHARACTERS = 253;
+
 const ALONE = { before: false, after: false };
 
 /**
- * All forms in which a secret is found: plain and in JSON, each also as UTF-8 bytes, in URLs and form data, in base64 and base64url at any offset of a longer text, and in
+ * All forms in which a secret is found: plain and in JSON, each also as UTF-8 bytes, as a part of a URL's host, in URLs and form data, in base64 and base64url at any offset of a longer text, and in
  * hex. Each form is returned once.
  */
 export function secretForms(secret: string): readonly SecretForm[] {
@@ -25,6 +30,8 @@ export function secretForms(secret: string): readonly SecretForm[] {
   const inJson = JSON.stringify(secret).slice(1, -1);
   addPlain(secret);
   addPlain(inJson);
+  addHosts(secret, addPlain);
+  addOrigin(secret, addPlain);
   // Their UTF-8 as one character for each byte: how files are searched, and how some servers read headers.
   for (const text of [secret, inJson]) addPlain(Buffer.from(text).toString("latin1"));
   if (secret.length > FORMS_CHARACTERS) return [...forms.values()];
@@ -40,6 +47,20 @@ export function secretForms(secret: string): readonly SecretForm[] {
   addPlain(hex);
   addPlain(hex.toUpperCase());
   return [...forms.values()];
+}
+
+/** As URLs write it in a host: in lower case, and as a whole host also in Punycode. */
+function addHosts(secret: string, add: (text: string) => void): void {
+  if (secret.length > MOST_HOST_CHARACTERS) return;
+  add(secret.toLowerCase());
+  // A host of digits is an address, whose usual spelling has no digits of it.
+  if (/[^\x00-\x7f]/.test(secret) && !/[/\\?#@:\s]/.test(secret)) add(URL.parse(`http://${secret}/`)?.hostname ?? "");
+}
+
+/** Errors of calls name the origin of an address. That of a secret address is a part of the secret. */
+function addOrigin(secret: string, add: (text: string) => void): void {
+  const url = /^https?:/i.test(secret) ? URL.parse(secret) : null;
+  if (url) add(url.origin);
 }
 
 /** The percent-encoded forms for URLs and form data, with upper and lower case after `%`. Empty if encoding does not change the text. */
@@ -58,10 +79,7 @@ function inUrls(text: string): readonly string[] {
 function encodedForms(bytes: Buffer): readonly SecretForm[] {
   const shifted = Buffer.concat([Buffer.alloc(2), bytes]);
   return [0, 1, 2].map((offset) => {
-    const encoded = shifted
-      .subarray(2 - offset)
-      .toString("base64")
-      .replace(/=+$/, "");
+    const encoded = withoutEnd(shifted.subarray(2 - offset).toString("base64"), "=");
     const [skipped, isLast] = [[0, 2, 3][offset]!, (offset + bytes.length) % 3 === 0];
     return {
       text: encoded.slice(skipped, isLast ? undefined : -1),

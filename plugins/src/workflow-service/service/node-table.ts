@@ -1,5 +1,5 @@
 import type { ports } from "@portico/core";
-import { isRecord } from "../definition/is-record.ts";
+import { isRecord } from "@portico/core/contract";
 import { builtInKinds, builtInNodes } from "../kinds/built-in-kinds.ts";
 import type { NodeKind } from "../runner/running.ts";
 

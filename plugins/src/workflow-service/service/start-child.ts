@@ -71,8 +71,8 @@ export function createStartChild({
  * a retry begins anew, as in every run.
  */
 async function earlierChild(runs: RunRecords, child: ChildRun): Promise<RunRecord | undefined> {
-  const { parent, nodeId, attempt, attempts } = child;
-  if (!parent.resumes || (await lastChild(runs, child, parent.runId, attempt - 1))) return undefined;
+  const { parent, nodeId, isAnew, attempt, attempts } = child;
+  if (isAnew || !parent.resumes || (await lastChild(runs, child, parent.runId, attempt - 1))) return undefined;
   const node = outermost(nodeId);
   for (let resumes: RunRecord["resumes"] = parent.resumes; resumes && !resumes.repeat?.includes(node);) {
     const found = await lastChild(runs, child, resumes.runId, attempts);

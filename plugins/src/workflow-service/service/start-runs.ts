@@ -1,7 +1,9 @@
 import { hasMoreLevels, ports } from "@portico/core";
+import type { SchemaChecks } from "@portico/core/kit";
 import type { Definition } from "../definition/definition.ts";
 import { workflowErrors } from "../errors.ts";
 import { nodeAt } from "../definition/node-at.ts";
+import { secretPlaces } from "../definition/secret-places.ts";
 import type { RunInput } from "../runner/run-work.ts";
 import type { DoneNode } from "../runner/take-over.ts";
 import { readFields } from "../runs/run-fields.ts";
@@ -56,11 +58,12 @@ export function createStartRun(given: {
   readonly ids: ports.Ids;
   readonly instance: string;
   readonly keeper: SecretKeeper;
+  readonly checks: SchemaChecks;
   readonly telemetry: ports.Telemetry;
   /** The document that contains a definition. */
   pathOf(workflowId: string): string | undefined;
 }) {
-  const { engine, runs, definitions, clock, ids, instance, keeper, telemetry, pathOf } = given;
+  const { engine, runs, definitions, clock, ids, instance, keeper, checks, telemetry, pathOf } = given;
 
   return async (order: RunOrder): Promise<{ readonly runId: string; readonly workflowId: string }> => {
     const {
@@ -82,13 +85,15 @@ export function createStartRun(given: {
       const message = `must have at most ${ports.NODE_OUTPUT_LEVELS} levels of lists and objects`;
       throw workflowErrors.invalid_parameters(undefined, { parameters: [{ path: "/", message }] });
     }
-    const checked = checkSchema(definition.parameters, order.parameters);
+    const checked = await checkSchema(checks, definition.parameters, order.parameters);
     if ("faults" in checked) throw workflowErrors.invalid_parameters(undefined, { parameters: checked.faults });
     if (resumes) await definitions.renew(definition.hash);
     else await definitions.keep(definition, pathOf(definition.id) ?? definition.id);
     const now = clock.now();
     const runId = order.runId ?? newRunId(ids, now);
-    const kept = await (secrecy?.keep(runId, checked.value) ?? keeper.keep(runContext(runId), checked.value));
+    const sensitive = secretPlaces(definition.parameters, checked.value);
+    const kept = await (secrecy?.keep(runId, checked.value, sensitive) ??
+      keeper.keep(runContext(runId), checked.value, { sensitive }));
     const parameterFields = readFields(definition.search?.parameters, checked.value, kept.value);
     const record: RunRecord = {
       ...{ runId, workflowId: definition.id, definition: definition.hash, name: definition.name },

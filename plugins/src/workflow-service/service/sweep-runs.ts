@@ -7,7 +7,7 @@ import { ledgerStream } from "../runs/ledger-entry.ts";
 import type { RunRecord } from "../runs/run-record.ts";
 import type { RunRecords } from "../runs/run-records.ts";
 import { isTerminal } from "../runs/run-state.ts";
-import type { MayBeUsed, StoredDefinitions } from "../runs/stored-definitions.ts";
+import type { StoredDefinitions } from "../runs/stored-definitions.ts";
 
 /** How long a used grant is remembered after it has expired: a late repetition gets the run's id, and starts nothing. */
 const GRANT_MEMORY_MS = 24 * 60 * 60_000;
@@ -35,7 +35,7 @@ export function createSweep(given: Sweeping): (closing: AbortSignal) => Promise<
   const chores: readonly [what: string, work: (closing: AbortSignal) => Promise<void>][] = [
     ["Histories and files of removed runs", (closing) => removeLedgers(given, closing)],
     ["Old runs", (closing) => removeRuns(given, closing)],
-    ["Unused definitions", (closing) => definitions.sweep((stored) => mayBeUsed(runs, stored), closing)],
+    ["Unused definitions", (closing) => definitions.sweep(runs.isUsed, closing)],
     ["Decisions of gates", (closing) => gates.sweep(async (runId) => !(await isOpen(runs, runId)), closing)],
     [
       "Used execution grants",
@@ -100,12 +100,4 @@ async function isRemovable(
 async function isOpen(runs: RunRecords, runId: string): Promise<boolean> {
   const run = await runs.find(runId);
   return run !== undefined && !isTerminal(run.value.status);
-}
-
-async function mayBeUsed(runs: RunRecords, { hash, workflowId, lastStartMs }: Parameters<MayBeUsed>[0]): Promise<boolean> {
-  const isUsed = await runs.isUsed(hash);
-  if (isUsed !== undefined) return isUsed;
-  // Runs of an earlier version do not tell their definitions yet.
-  const first = await runs.oldest(workflowId);
-  return first !== undefined && first <= lastStartMs;
 }

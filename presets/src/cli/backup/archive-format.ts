@@ -1,4 +1,4 @@
-import { ports } from "@portico/core";
+import { ports, record } from "@portico/core";
 import * as v from "valibot";
 import { DOCUMENT_SOURCES, type DocumentSource } from "../cluster/document-sources.ts";
 
@@ -31,7 +31,7 @@ export const headSchema = v.object({ format: count, version: v.string(), created
 export const factsSchema = v.strictObject({
   ...headSchema.entries,
   /** Of the stores in the archive, by name. `directory` is the format of the whole data directory. */
-  formats: v.record(v.string(), count),
+  formats: record(v.string(), count),
   /** The version of the records store: the number of its last write. */
   storeVersion: v.optional(count),
   entries: count,

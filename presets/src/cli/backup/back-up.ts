@@ -5,6 +5,7 @@ import { VERSION } from "../../platform/version.ts";
 import { dataDirectory } from "../data-directory.ts";
 import { checkDirectoryFormat } from "../directory-format.ts";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
+import { refuseOtherStores } from "../instance-stores.ts";
 import { readSettings } from "../read-settings.ts";
 import type { SettingsFlags } from "../settings-flags.ts";
 import { ARCHIVE_FORMAT, HEAD } from "./archive-format.ts";
@@ -40,13 +41,18 @@ export interface Backup {
 export const CLUSTER_WORDS =
   "This instance is a cluster: its data is in PostgreSQL and in the place of blobs. Back it up and restore it with the tools of those (docs/cluster-operations.md)";
 
+/** Said by the commands that copy a data directory. */
+export const NOT_SAVED =
+  "this command copies only the stores of a data directory. Save and restore these with their own tools (docs/another-store.md)";
+
 /**
  * Copy a data directory and the documents of its instance into one archive, also while its service runs. The copy is consistent: it has
- * the state of one moment after the call. Throws CommandFailed: 66, 69, 73, 78.
+ * the state of one moment after the call. Throws CommandFailed: 66, 69, 73, 78, also for an instance with other stores.
  */
 export async function backUp(flags: SettingsFlags, file: string, { force, gzip }: BackupOptions): Promise<Backup> {
   const { settings } = await readSettings(flags);
   if (namesCluster(settings)) throw new CommandFailed(CLUSTER_WORDS, EXIT.config);
+  refuseOtherStores(settings, NOT_SAVED);
   const directory = dataDirectory(settings.dataDir);
   if (!existsSync(directory.path)) throw new CommandFailed(`There is no data directory ${directory.path}`, EXIT.noInput);
   checkDirectoryFormat(directory);

@@ -5,13 +5,19 @@ import { ports } from "@portico/core";
 import { agentsAt, definitionsAt } from "../../settings/documents-place.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
 import { DOCUMENT_SOURCES, type DocumentSource } from "../cluster/document-sources.ts";
+import { otherDocuments } from "../../platform/stores-file.ts";
+import { instanceStores } from "../instance-stores.ts";
 import { printable } from "../terminal/printable.ts";
 import { DOCUMENTS } from "./archive-format.ts";
 import type { BackupTarget } from "./backup-target.ts";
 
 /** Add the agents, with their skills, and workflow definitions of the settings' folders. Returns sentences about those that are left out. */
 export async function collectDocuments(settings: PlatformSettings, target: BackupTarget): Promise<readonly string[]> {
+  const stores = instanceStores(settings);
   return [
+    ...(stores ? otherDocuments(stores) : []).map(
+      ({ port, kind }) => `Some ${port === "agents" ? "agents" : "documents"} are not in the archive: ${kind} keeps them`,
+    ),
     ...(await collect("agents", agentsAt(settings.agent), readAgentCopies, target)),
     ...(await collect("workflows", definitionsAt(settings.workflow), readWorkflowDocuments, target)),
   ];

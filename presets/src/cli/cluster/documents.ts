@@ -6,7 +6,7 @@ import { unstorageDocuments } from "@portico/adapters/documents/unstorage";
 import { AGENT_DEPTH, agentCopies } from "@portico/adapters/stores/agent-documents";
 import { DEFINITION_DEPTH } from "@portico/adapters/stores/workflow-folder";
 import { redis } from "@portico/adapters/redis/server";
-import { type Adapter, ports } from "@portico/core";
+import { type Adapter, ports, record } from "@portico/core";
 import * as v from "valibot";
 import { instanceAudit } from "../../platform/audit-and-usage.ts";
 import { clusterStore } from "../../cluster/store.ts";
@@ -22,7 +22,7 @@ const NAMES = Object.keys(DOCUMENT_SOURCES) as readonly DocumentSource[];
 
 /** Says in a folder what was copied last, so that changes on both sides are noticed. */
 const MARK = ".portico-documents.json";
-const digestsSchema = v.record(v.string(), v.string());
+const digestsSchema = record(v.string(), v.string());
 const markSchema = v.object({ agents: digestsSchema, workflows: digestsSchema });
 type Mark = v.InferOutput<typeof markSchema>;
 
@@ -115,7 +115,7 @@ async function readDatabaseSettings(flags: SettingsFlags): Promise<PlatformSetti
 /** With the bus, so that running processes hear of changes at once. */
 function databaseAdapters(settings: PlatformSettings): readonly Adapter[] {
   return [
-    ...clusterStore(settings, [ports.records, ports.bus, redis]),
+    ...clusterStore(settings, [ports.records, ports.bus, redis, ports.signing, ports.secrets]),
     instanceAudit({ audit: { ...settings.audit, keep: "forever" } }),
     ...NAMES.map((id) => recordDocuments({ id })),
   ];

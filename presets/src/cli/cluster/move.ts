@@ -8,6 +8,7 @@ import { type App, ports } from "@portico/core";
 import { clusterStore } from "../../cluster/store.ts";
 import { agentsAt, definitionsAt } from "../../settings/documents-place.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
+import { otherStores, readStores } from "../../platform/stores-file.ts";
 import { dataDirectory } from "../data-directory.ts";
 import { lockDataDirectory } from "../data-lock.ts";
 import { checkDirectoryFormat } from "../directory-format.ts";
@@ -28,6 +29,13 @@ export async function moveInstance(flags: SettingsFlags, from: string, onPart: (
   if (!existsSync(directory.records)) {
     throw new CommandFailed(`${directory.path} is not the data directory of an instance`, EXIT.noInput);
   }
+  const stores = readStores(directory.path);
+  const [elsewhere] = stores ? otherStores(stores) : [];
+  if (elsewhere)
+    throw new CommandFailed(
+      `The preset ${stores!.preset} keeps its ${elsewhere.port} in ${elsewhere.kind}: portico move copies only the stores of a data directory`,
+      EXIT.config,
+    );
   checkDirectoryFormat(directory);
   const unlock = lockDataDirectory(directory);
   try {

@@ -21,15 +21,16 @@ export const runFlags = {
 export const listCommand = defineCommand({
   meta: { name: "list", description: "List the deployed workflows with their last runs" },
   args: {
-    json: { type: "boolean", description: "Print a JSON array" },
+    json: { type: "boolean", description: "Print a JSON object" },
     ...serviceFlags,
   },
   async run({ args }) {
     const [{ brokenLines, workflowTable }, service] = await Promise.all([import("../workflows/run-tables.ts"), serviceOf(args)]);
-    const { workflows, broken } = await service.deployed();
+    const answer = await service.deployed();
+    const { workflows, broken } = answer;
     // On standard error, so that the output for programs stays clean.
     if (broken.length > 0) console.error(brokenLines(broken));
-    if (args.json) return printJson(workflows);
+    if (args.json) return printJson(answer);
     if (workflows.length === 0) return console.error("No workflows are deployed.");
     console.log(workflowTable(workflows));
   },
@@ -39,14 +40,14 @@ export const versionsCommand = defineCommand({
   meta: { name: "versions", description: "List the versions of a definition that runs used, and what changed, newest first" },
   args: {
     workflow: { type: "positional", required: true, valueHint: "workflow id", description: "Which workflow" },
-    json: { type: "boolean", description: "Print a JSON array" },
+    json: { type: "boolean", description: "Print a JSON object" },
     ...serviceFlags,
   },
   async run({ args }) {
     const [{ versionLines }, service] = await Promise.all([import("../workflows/version-lines.ts"), serviceOf(args)]);
-    const versions = await service.versions(args.workflow);
-    if (args.json) return printJson(versions);
-    console.log(versionLines(versions));
+    const answer = await service.versions(args.workflow);
+    if (args.json) return printJson(answer);
+    console.log(versionLines(answer.versions));
   },
 });
 
@@ -107,7 +108,7 @@ export const runsCommand = defineCommand({
     output: { type: "string", valueHint: "name=value…", description: "Only runs with this searchable output; repeatable" },
     definition: { type: "string", valueHint: "hash", description: "Only runs of this version of the definition" },
     limit: { type: "string", valueHint: "number", description: "Maximum number of runs; default: 20" },
-    json: { type: "boolean", description: "Print a JSON array" },
+    json: { type: "boolean", description: "Print a JSON object" },
     ...serviceFlags,
   },
   async run({ args, rawArgs }) {
@@ -118,8 +119,9 @@ export const runsCommand = defineCommand({
     ]);
     const given = { ...args, param: valuesOf(rawArgs, "param"), output: valuesOf(rawArgs, "output") };
     const { search, limit } = readRunSearch(given);
-    const runs = await (await serviceOf(args)).findRuns(search, limit);
-    if (args.json) return printJson(runs);
+    const answer = await (await serviceOf(args)).findRuns(search, limit);
+    if (args.json) return printJson(answer);
+    const { runs } = answer;
     if (runs.length === 0) return console.error("No runs found.");
     console.log(runTable(runs, { isOfAll: args.workflow === undefined }));
   },

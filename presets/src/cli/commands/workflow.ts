@@ -72,17 +72,14 @@ const graphCommand = defineCommand({
     ...settingsFlags,
   },
   async run({ args }) {
-    const [{ readSettings }, { readNodeRules }, { readDefinitionFile }, { mermaidGraph }, { DEFAULT_PRESET }] = await Promise.all(
-      [
-        import("../read-settings.ts"),
-        import("../workflows/node-rules.ts"),
-        import("../workflows/read-definition-file.ts"),
-        import("@portico/plugins/workflow-service/definitions"),
-        import("../preset-table.ts"),
-      ],
-    );
+    const [{ readSettings }, { readNodeRules }, { readDefinitionFile }, { mermaidGraph }] = await Promise.all([
+      import("../read-settings.ts"),
+      import("../workflows/node-rules.ts"),
+      import("../workflows/read-definition-file.ts"),
+      import("@portico/plugins/workflow-service/definitions"),
+    ]);
     const { settings } = await readSettings(args);
-    const rules = await readNodeRules({ settings, preset: DEFAULT_PRESET });
+    const rules = await readNodeRules({ settings });
     console.log(mermaidGraph(await readDefinitionFile(args.file, rules)));
   },
 });
@@ -91,14 +88,13 @@ const schemaCommand = defineCommand({
   meta: { name: "schema", description: "Print the JSON Schema of workflow definitions, for editors" },
   args: { ...settingsFlags },
   async run({ args }) {
-    const [{ readSettings }, { readNodeRules }, { definitionJsonSchema }, { DEFAULT_PRESET }] = await Promise.all([
+    const [{ readSettings }, { readNodeRules }, { definitionJsonSchema }] = await Promise.all([
       import("../read-settings.ts"),
       import("../workflows/node-rules.ts"),
       import("@portico/plugins/workflow-service/definitions"),
-      import("../preset-table.ts"),
     ]);
     const { settings } = await readSettings(args);
-    const { types } = await readNodeRules({ settings, preset: DEFAULT_PRESET });
+    const { types } = await readNodeRules({ settings });
     console.log(JSON.stringify(definitionJsonSchema(types, { isClosed: true }), null, 2));
   },
 });

@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import { listConfigKeys, nearestWord } from "@portico/core";
 import { platformSchema } from "../../settings/platform.ts";
+import { programOf } from "../program.ts";
 import type { ReadSettings } from "../read-settings.ts";
 import { type Finding, fine, wrong } from "./finding.ts";
 
@@ -29,15 +30,21 @@ export function checkConfigFile({ file, listing }: ReadSettings): readonly Findi
 
 /** A misspelt variable has no effect and causes no error: only this check reports it. */
 export function checkEnvironment(
-  { listing }: ReadSettings,
+  { listing, settings }: ReadSettings,
   env: Readonly<Record<string, string | undefined>>,
 ): readonly Finding[] {
   // The listing names the entries of a list, and not the variable of the whole list.
-  const known = [...listing, ...listConfigKeys(platformSchema)].flatMap((setting) => setting.env ?? []);
+  const known = [...listing, ...listConfigKeys(programOf(settings)?.schema ?? platformSchema)].flatMap(
+    (setting) => setting.env ?? [],
+  );
   return Object.keys(env)
     .filter((name) => name.startsWith("PORTICO_") && !known.includes(name))
     .map((name) => {
       const nearest = nearestWord(name, known);
-      return wrong("environment", `${name} is set, but no setting reads it`, nearest ? `rename it to ${nearest}` : "remove it");
+      return wrong(
+        "environment",
+        `${name} is set, but no setting reads it`,
+        nearest ? `export ${nearest}="$${name}"; unset ${name}` : `unset ${name}`,
+      );
     });
 }

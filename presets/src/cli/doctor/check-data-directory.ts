@@ -18,13 +18,15 @@ export function checkDataDirectory(directory: DataDirectory): readonly Finding[]
       wrong(
         ABOUT,
         `${path} does not exist and cannot be created in ${parent}`,
-        "set another dataDir, or give this user write permission there",
+        `set another dataDir (PORTICO_DATA_DIR), or give this user write permission: sudo install -d -m 700 -o "$(id -un)" ${path}`,
       ),
     ];
   }
   if (!statSync(path).isDirectory()) return [wrong(ABOUT, `${path} is not a directory`, "set another dataDir")];
   if (!isWritable(path))
-    return [wrong(ABOUT, `${path} cannot be written`, `give this user write permission, or set another dataDir`)];
+    return [
+      wrong(ABOUT, `${path} cannot be written`, `sudo chown -R "$(id -un)" ${path}, or set another dataDir (PORTICO_DATA_DIR)`),
+    ];
   const open = [path, directory.records, directory.credentials, directory.endpoints, directory.certificateKey].filter(
     (each) => existsSync(each) && statSync(each).mode & OTHERS,
   );

@@ -3,7 +3,7 @@ import type { DataDirectory } from "../data-directory.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
 import { CommandFailed } from "../exit-codes.ts";
 import { readHttps } from "../https/certificate.ts";
-import { platformAddresses } from "../preset-table.ts";
+import { addressesOf } from "../preset-table.ts";
 import { doubtful, type Finding, fine, wrong } from "./finding.ts";
 
 const ABOUT = "https";
@@ -12,7 +12,7 @@ const SOON_MS = 14 * 24 * 60 * 60_000;
 /** Checks that the certificate of the listeners is usable, and how long it is valid. No findings if HTTPS is off. */
 export function checkHttps(settings: PlatformSettings, directory: DataDirectory): readonly Finding[] {
   try {
-    const https = readHttps(settings, directory, Object.values(platformAddresses(settings)));
+    const https = readHttps(settings, directory, Object.values(addressesOf(settings)));
     if (!https) return [];
     if (!https.certificate) return [fine(ABOUT, "the next start creates a self-signed certificate")];
     const { validTo } = new X509Certificate(https.certificate.cert);

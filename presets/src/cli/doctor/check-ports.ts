@@ -3,6 +3,7 @@ import type { ListenAddress } from "../../settings/listen.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
 import { isDataDirectoryLocked } from "../data-lock.ts";
 import { readEndpoints } from "../endpoints-file.ts";
+import { addressesOf } from "../preset-table.ts";
 import { type Finding, fine, wrong } from "./finding.ts";
 import { tryListen } from "./try-listen.ts";
 
@@ -12,9 +13,9 @@ export async function checkPorts(settings: PlatformSettings, directory: DataDire
   const own = isRunning
     ? Object.values(readEndpoints(directory)?.listeners ?? {}).map(({ url }) => Number(new URL(url).port))
     : [];
-  const { proxy, workflow, agent, probes = {} } = settings;
-  const areas = Object.entries({ proxy, workflow, agent, probes });
-  const findings = await Promise.all(areas.map(([area, { listen }]) => (listen ? checkPort(area, listen, own) : [])));
+  const findings = await Promise.all(
+    Object.entries(addressesOf(settings)).map(([surface, listen]) => checkPort(surface, listen, own)),
+  );
   return [...(isRunning ? [fine("service", "running on this data directory")] : []), ...findings.flat()];
 }
 
@@ -31,7 +32,7 @@ async function checkPort(area: string, { host, port }: ListenAddress, own: reado
     wrong(
       about,
       message,
-      `stop the program that uses it, or set ${area}.listen to another address (with port 0 the system chooses a port)`,
+      `lsof -i :${port} names the program that uses it: stop it, or set ${area}.listen to another address (with port 0 the system chooses a port)`,
     ),
   ];
 }

@@ -9,7 +9,7 @@ import { printable } from "../terminal/printable.ts";
 import { type Finding, fine, wrong } from "./finding.ts";
 
 const ABOUT = "records store";
-const RESTORE = "restore an earlier backup (docs/operations.md); some of the stored data cannot be read";
+const RESTORE = "portico restore FILE, with an earlier backup and an empty --data-dir; some of the stored data cannot be read";
 
 /** Checks that the stores are intact, and in a format that this version reads. Changes nothing, and may run while a service runs. */
 export function checkStores(directory: DataDirectory): readonly Finding[] {

@@ -5,6 +5,7 @@ import { createApp, ports } from "@portico/core";
 import { createSafeTokens } from "@portico/plugins/model-proxy/safe-tokens";
 import type { DataDirectory } from "../data-directory.ts";
 import { serviceTokens } from "../../platform/own-token.ts";
+import { storesElsewhere } from "../instance-stores.ts";
 import type { InstanceTokens } from "../loops/provider-loop.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
 
@@ -18,8 +19,9 @@ export async function withOwnTokens<T>(
   { withSafeTokens }: { readonly withSafeTokens: boolean },
   use: (own: InstanceTokens) => Promise<T>,
 ): Promise<T> {
-  const hasRecords = withSafeTokens && existsSync(directory.records);
-  const isOpened = hasRecords || existsSync(directory.credentials);
+  const areElsewhere = storesElsewhere(settings, [ports.records, ports.secrets]).length > 0;
+  const hasRecords = !areElsewhere && withSafeTokens && existsSync(directory.records);
+  const isOpened = !areElsewhere && (hasRecords || existsSync(directory.credentials));
   const stored = sqliteStore({ dir: directory.path, ports: [ports.secrets, ...(hasRecords ? [ports.records] : [])] });
   const app =
     (isOpened ? await createApp({ name: "doctor", adapters: stored }).catch(() => undefined) : undefined) ??

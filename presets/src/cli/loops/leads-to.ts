@@ -1,6 +1,7 @@
 import { lookup } from "node:dns/promises";
 import { BlockList, isIP, isIPv6 } from "node:net";
 import { networkInterfaces } from "node:os";
+import { withoutEnd } from "@portico/core";
 import type { ListenAddress } from "../../settings/listen.ts";
 
 /**
@@ -17,7 +18,7 @@ export async function leadsTo(address: string, { host, port, publicUrl }: Listen
 }
 
 function isUnder(url: URL, base: URL): boolean {
-  const path = base.pathname.replace(/\/+$/, "");
+  const path = withoutEnd(base.pathname, "/");
   return url.host === base.host && (url.pathname === path || url.pathname.startsWith(`${path}/`));
 }
 

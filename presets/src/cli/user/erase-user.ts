@@ -6,6 +6,7 @@ import type { PlatformSettings } from "../../settings/platform.ts";
 import { commandActor } from "../command-actor.ts";
 import { dataDirectory } from "../data-directory.ts";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
+import { storesElsewhere } from "../instance-stores.ts";
 import { readSettings } from "../read-settings.ts";
 import type { SettingsFlags } from "../settings-flags.ts";
 import { hasStore, withStores } from "../store-app.ts";
@@ -52,7 +53,7 @@ export async function eraseUser(
       ...(await eraseFiles(stores, userId)),
     }));
   });
-  if (!namesCluster(settings)) await compact(settings);
+  if (!namesCluster(settings) && storesElsewhere(settings, [ports.records]).length === 0) await compact(settings);
   return erased;
 }
 

@@ -1,3 +1,4 @@
+import { rm } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Readable } from "node:stream";
 import { ports } from "@portico/core";
@@ -40,7 +41,7 @@ export interface ExportedUser {
 
 /**
  * Write everything that the instance keeps of a user into a new folder: lines of JSON, and files. Works beside a running service. Memory does
- * not grow with the data. Throws CommandFailed: 73 if the folder exists or cannot be written, 69, 78.
+ * not grow with the data. Throws CommandFailed: 1 if nothing is kept of the user, 73 if the folder exists or cannot be written, 69, 78.
  */
 export async function exportUser(flags: SettingsFlags, userId: string, dir: string): Promise<ExportedUser> {
   const { settings } = await readSettings(flags);
@@ -61,6 +62,11 @@ export async function exportUser(flags: SettingsFlags, userId: string, dir: stri
       );
     }
     const result = exported.result();
+    if (exported.isEmpty) {
+      await lines.close();
+      await rm(folder, { recursive: true });
+      throw new CommandFailed(`Nothing is kept of a user with the id ${JSON.stringify(userId)}`, EXIT.failed);
+    }
     await lines.finish(LAST, { format: FORMAT, version: VERSION, exportedAt: new Date().toISOString(), ...result });
     return result;
   } finally {
@@ -94,6 +100,10 @@ class Exported {
     for await (const page of files.media(this.#userId)) {
       for (const file of page) await this.#addFile("media", file.mediaId, file, files, signal);
     }
+  }
+
+  get isEmpty(): boolean {
+    return this.#counts.size === 0;
   }
 
   result(): ExportedUser {

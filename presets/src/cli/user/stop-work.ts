@@ -1,3 +1,4 @@
+import { withoutEnd } from "@portico/core";
 import { CallFailed, createClient } from "@portico/core/client";
 import { conversationsRunsContract } from "@portico/plugins/conversations-runs/contract";
 import { namesCluster } from "../../settings/names-cluster.ts";
@@ -35,7 +36,7 @@ export async function stopWorkOf(settings: PlatformSettings, { runs, workflowRun
 function agentAddress(settings: PlatformSettings): string {
   const { dataDir, agent } = settings;
   if (namesCluster(settings)) {
-    if (agent.publicUrl !== undefined) return agent.publicUrl.replace(/\/+$/, "");
+    if (agent.publicUrl !== undefined) return withoutEnd(agent.publicUrl, "/");
     throw new CommandFailed("The configuration has no agent.publicUrl: set it, so that work can be stopped", EXIT.unavailable);
   }
   const directory = dataDirectory(dataDir);

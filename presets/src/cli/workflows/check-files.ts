@@ -3,7 +3,7 @@ import { ports } from "@portico/core";
 import { lintDefinition } from "@portico/plugins/workflow-service/definitions";
 import { idOfFile, loadDefinition } from "@portico/plugins/workflow-service/definitions";
 import { readNamedFile } from "../named-file.ts";
-import { DEFAULT_PRESET, loadPreset } from "../preset-table.ts";
+import { loadPreset } from "../preset-table.ts";
 import { readSettings } from "../read-settings.ts";
 import type { SettingsFlags } from "../settings-flags.ts";
 import { definitionFiles } from "./definition-files.ts";
@@ -30,9 +30,9 @@ export interface FileProblem {
  */
 export async function checkFiles(
   flags: SettingsFlags,
-  { files, preset = DEFAULT_PRESET }: { readonly files: readonly string[]; readonly preset?: string | undefined },
+  { files, preset }: { readonly files: readonly string[]; readonly preset?: string | undefined },
 ): Promise<readonly FileProblem[]> {
-  await loadPreset(preset);
+  if (preset !== undefined) await loadPreset(preset);
   const { settings } = await readSettings(flags);
   const service = { settings, preset };
   const rules = await readNodeRules(service);

@@ -8,6 +8,7 @@ import { findOwnToken, type TokenOf } from "../../platform/own-token.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
 import { commandActor } from "../command-actor.ts";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
+import { storesElsewhere } from "../instance-stores.ts";
 import { hasStore, withStores } from "../store-app.ts";
 
 export interface GrantWish {
@@ -67,6 +68,8 @@ export async function workflowToken(settings: PlatformSettings): Promise<Secret>
 }
 
 async function keptToken(settings: PlatformSettings, of: TokenOf): Promise<Secret | undefined> {
+  if (storesElsewhere(settings, [ports.secrets]).length > 0)
+    return withStores(settings, { needed: [ports.secrets] }, (app) => findOwnToken(app.port(ports.secrets), of));
   const { path: dir, credentials } = dataDirectory(settings.dataDir);
   if (!existsSync(credentials)) return undefined;
   const app = await createApp({ name: "credentials", adapters: sqliteStore({ dir, ports: [ports.secrets] }) });

@@ -1,3 +1,4 @@
+import { parseJson } from "@portico/core";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
 import type { Resuming } from "./running-service.ts";
 
@@ -15,7 +16,7 @@ export function readResuming({
   if (output === undefined) return { from, as };
   if (as !== "done") throw new CommandFailed("Option --output needs --as done", EXIT.usage);
   try {
-    return { from, as, output: JSON.parse(output) as unknown };
+    return { from, as, output: parseJson(output) };
   } catch {
     // The parser's error quotes the text, which may be confidential.
     throw new CommandFailed("Option --output must be JSON", EXIT.usage);

@@ -4,7 +4,9 @@ import { nearestWord, type ports } from "@portico/core";
 import type { NodeRules, ServiceKind } from "./node-rules.ts";
 
 /** Built-in tools of every agent. */
-const AGENT_TOOLS = ["SendUserMessage", "ReadAttachment", "DelegateToAgent"];
+export const AGENT_TOOLS = ["SendUserMessage", "ReadAttachment", "DelegateToAgent"];
+/** Built-in tools of an instance with all services. */
+export const INSTANCE_TOOLS = ["RunWorkflow", "ComputeCredential"];
 
 type Rules = NodeRules["types"];
 

@@ -41,7 +41,7 @@ function headOf(detail: RunDetail): [string, string][] {
     ["Resumes", resumes],
     ["Resumed by", resumedBy],
     ["Can resume", resumable && `portico workflow resume ${detail.runId}`],
-    ["Parameters", parameters === undefined ? undefined : JSON.stringify(parameters)],
+    ["Parameters", parameters === undefined ? undefined : printableJson(parameters)],
   ];
   return rows.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
 }

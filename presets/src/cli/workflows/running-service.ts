@@ -18,10 +18,12 @@ const ASKED_AT_ONCE = 8;
 const SEARCHED_AT_ONCE = 200;
 
 type Routes = typeof workflowServiceContract;
-export type WorkflowSummary = CallResult<Routes["workflows"]>["workflows"][number];
-export type Deployed = Pick<CallResult<Routes["workflows"]>, "workflows" | "broken">;
-export type DefinitionVersion = CallResult<Routes["versions"]>["versions"][number];
-export type FoundRun = CallResult<Routes["searchRuns"]>["runs"][number];
+export type Deployed = CallResult<Routes["workflows"]>;
+export type WorkflowSummary = Deployed["workflows"][number];
+export type DefinitionVersions = CallResult<Routes["versions"]>;
+export type DefinitionVersion = DefinitionVersions["versions"][number];
+export type FoundRuns = CallResult<Routes["searchRuns"]>;
+export type FoundRun = FoundRuns["runs"][number];
 export type RunDetail = CallResult<Routes["run"]>;
 /** One event of a run (specification 6.1). */
 export type RunEvent = EventOf<Routes["events"]["success"]["events"]>;
@@ -119,22 +121,17 @@ export async function findService(settings: PlatformSettings, given: string | un
     });
   const soon = () => ({ signal: AbortSignal.timeout(ANSWER_MS) });
   return {
-    workflows: (): Promise<readonly WorkflowSummary[]> => answered(async () => (await client.workflows(soon())).workflows),
-    /** Includes the unusable files; older services do not report them. */
-    deployed: (): Promise<Deployed> =>
-      answered(async () => {
-        const { workflows, broken } = await client.workflows(soon());
-        return { workflows, broken: broken ?? [] };
-      }),
+    /** Includes the unusable files. */
+    deployed: (): Promise<Deployed> => answered(() => client.workflows(soon())),
     /** Its parameters, and the graph of its nodes. */
     definition: (workflowId: string) => answered(() => client.definition({ params: { id: workflowId }, ...soon() })),
     /** Newest first. */
-    versions: (workflowId: string): Promise<readonly DefinitionVersion[]> =>
-      answered(async () => (await client.versions({ params: { id: workflowId }, ...soon() })).versions),
+    versions: (workflowId: string): Promise<DefinitionVersions> =>
+      answered(() => client.versions({ params: { id: workflowId }, ...soon() })),
     trigger: (workflowId: string, parameters: Readonly<Record<string, unknown>>) =>
       answered(() => client.trigger({ query: { id: workflowId }, body: parameters, ...soon() })),
-    /** The newest runs that match a search, at most `limit`. */
-    findRuns: (search: RunSearch, limit: number): Promise<readonly FoundRun[]> =>
+    /** The newest runs that match a search, at most `limit`, from as many pages as needed. `next` leads to the older ones. */
+    findRuns: (search: RunSearch, limit: number): Promise<FoundRuns> =>
       answered(async () => {
         const found: FoundRun[] = [];
         for (let cursor: string | undefined; ;) {
@@ -142,7 +139,8 @@ export async function findService(settings: PlatformSettings, given: string | un
           const query = { ...search, limit: size, ...(cursor !== undefined && { cursor }) };
           const { runs, next } = await client.searchRuns({ query, ...soon() });
           found.push(...runs);
-          if (next === undefined || found.length >= limit) return found;
+          if (next === undefined) return { runs: found };
+          if (found.length >= limit) return { runs: found, next };
           cursor = next;
         }
       }),

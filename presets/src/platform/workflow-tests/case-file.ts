@@ -1,8 +1,9 @@
+import { jsonObject, record } from "@portico/core";
 import { RUN_STATUSES } from "@portico/plugins/workflow-service/contract";
 import * as v from "valibot";
 import { parseDocument } from "yaml";
 
-const object = v.record(v.string(), v.unknown());
+const object = jsonObject;
 const text = v.pipe(v.string(), v.nonEmpty());
 const nodeError = v.pipe(
   v.strictObject({
@@ -30,19 +31,19 @@ const testCase = v.strictObject({
   name: text,
   parameters: v.optional(object, {}),
   /** By node id: one answer for all attempts, or one per attempt. The last is repeated. */
-  nodes: v.optional(v.record(v.string(), v.union([answer, v.pipe(v.array(answer), v.nonEmpty())])), {}),
-  gates: v.optional(v.record(v.string(), decision), {}),
+  nodes: v.optional(record(v.string(), v.union([answer, v.pipe(v.array(answer), v.nonEmpty())])), {}),
+  gates: v.optional(record(v.string(), decision), {}),
   expect: v.strictObject({
     status: v.picklist(RUN_STATUSES.filter((status) => status !== "running" && status !== "waiting_human")),
     outputs: v.optional(v.unknown()),
     error: v.optional(v.strictObject({ code: v.optional(text), message: v.optional(text), nodeId: v.optional(text) })),
-    nodes: v.optional(v.record(v.string(), nodeStatus), {}),
+    nodes: v.optional(record(v.string(), nodeStatus), {}),
   }),
 });
 
 const caseFile = v.strictObject({
   definition: text,
-  secrets: v.optional(v.record(v.string(), v.string()), {}),
+  secrets: v.optional(record(v.string(), v.string()), {}),
   cases: v.pipe(v.array(testCase), v.nonEmpty("There is at least one case")),
 });
 

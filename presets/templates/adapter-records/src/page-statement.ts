@@ -1,4 +1,4 @@
-import type { RecordsBackend } from "@portico/adapters/records/create-records";
+import type { QueryPlan } from "@portico/adapters/records/create-records";
 
 /** The SQL expression of a field, for indexes and queries. Names of fields and collections are checked, so they are safe in SQL. */
 export function fieldSql(field: string): string {
@@ -11,7 +11,7 @@ export function fieldSql(field: string): string {
  */
 export function pageStatement(
   collection: string,
-  { where, by, after, descending, limit }: Parameters<RecordsBackend["page"]>[1],
+  { where, by, after, descending, limit }: QueryPlan,
 ): { readonly sql: string; readonly values: readonly string[] } {
   const filters = [`collection = '${collection}'`];
   const values: string[] = [];

@@ -38,20 +38,28 @@ const schedules: readonly BrokenDocument[] = [
     "A schedule has either `cron` or `every`",
   ),
   one("a time zone without cron", schedule("{ name: a, every: 1h, timeZone: §UTC }"), "A time zone is for `cron` only"),
-  one(
-    "a cron expression that is none",
-    schedule('{ name: a, cron: §"61 * * * *" }'),
-    "This is not a cron expression of five fields with a planned time",
-  ),
+  one("a cron expression that is none", schedule('{ name: a, cron: §"61 * * * *" }'), "The minute of a cron expression is"),
   one(
     "a cron expression with seconds",
     schedule('{ name: a, cron: §"0 0 * * * *" }'),
-    "This is not a cron expression of five fields with a planned time",
+    "A cron expression has five fields: minute, hour, day of the month, month, day of the week; this one has 6",
   ),
   one(
     "a cron expression of a day that never comes",
     schedule('{ name: a, cron: §"0 0 31 2 *" }'),
-    "This is not a cron expression of five fields with a planned time",
+    "This cron expression has no planned time: its day never comes",
+  ),
+  ...[
+    ["hour", "0 24 * * *"],
+    ["day of the month", "0 0 32 * *"],
+    ["month", "0 0 1 13 *"],
+    ["day of the week", "0 0 * * 8"],
+  ].map(([field, cron]) =>
+    one(
+      `a cron expression with a wrong ${field}`,
+      schedule(`{ name: a, cron: §"${cron}" }`),
+      `The ${field} of a cron expression is`,
+    ),
   ),
   one("an unknown time zone", schedule('{ name: a, cron: "0 * * * *", timeZone: §Mars/Base }'), "This time zone is not known"),
   one("times closer than a second", schedule("{ name: a, every: §10ms }"), "The time between planned times is at least 1 second"),
@@ -72,6 +80,17 @@ const text: readonly BrokenDocument[] = [
     "several documents",
     `nodes: { a: { ${T} } }\n§---\nid: b\n`,
     "A file must contain one definition: this is its second document",
+  ),
+  one(
+    "a number with a leading zero",
+    `nodes: { a: { type: transform, with: { value: §02142 } } }`,
+    "A number with a leading zero",
+  ),
+  one("a merge key", `nodes: { a: { type: transform, with: { value: { §<<: { b: 1 } } } } }`, "YAML 1.2 has no merge key"),
+  one(
+    "a whole number that would lose digits",
+    `nodes: { a: { type: transform, with: { value: §247868000247868102 } } }`,
+    "A whole number beyond",
   ),
   one("a key that stands twice", `id: a\n§id: b\nnodes: { a: { ${T} } }\n`, 'Duplicate key "id"'),
   one("a node that stands twice", `nodes:\n  a: { ${T} }\n  §a: { ${T} }\n`, 'Duplicate key "a"'),
@@ -123,11 +142,7 @@ const document: readonly BrokenDocument[] = [
     `settings: { §retries: 3 }\nnodes: { a: { ${T} } }\n`,
     'There is no key "retries": there is timeout',
   ),
-  structural(
-    "a timeout without a unit",
-    `settings: { timeout: §30 }\nnodes: { a: { ${T} } }\n`,
-    "Expected a text, found a number",
-  ),
+  structural("a timeout without a unit", `settings: { timeout: §30 }\nnodes: { a: { ${T} } }\n`, NO_DURATION),
   structural("a timeout in years", `settings: { timeout: §P1Y }\nnodes: { a: { ${T} } }\n`, NO_DURATION),
   one(
     "a timeout of more than 366 days",
@@ -283,6 +298,11 @@ const given: readonly BrokenDocument[] = [
     `nodes: { a: { type: wait, with: §{ for: 1s, until: "2030-01-01T00:00:00Z" } } }`,
     "A wait has one of `for` and `until`",
   ),
+  one(
+    "a wait until a day that does not exist",
+    `nodes: { a: { type: wait, with: { until: §"2030-02-30T09:00:00Z" } } }`,
+    "This is not a time",
+  ),
   structural("a wait for no duration", `nodes: { a: { type: wait, with: { for: §1 hour } } }`, NO_DURATION),
   one(
     "a wait for no time",
@@ -313,6 +333,16 @@ const given: readonly BrokenDocument[] = [
     "a loop without end",
     `nodes: { a: { type: loop, with: §{ result: "1", nodes: { x: { ${T} } } } } }`,
     "A loop says when it ends: `until`, `maxIterations`, or both",
+  ),
+  one(
+    "what a loop without `until` does after its last iteration",
+    `nodes: { a: { type: loop, with: { maxIterations: 2, onExhausted: §complete, result: "1", nodes: { x: { ${T} } } } } }`,
+    "`onExhausted` is for a loop with `until`",
+  ),
+  structural(
+    "an unknown end of a loop",
+    `nodes: { a: { type: loop, with: { until: "true", onExhausted: §stop, result: "1", nodes: { x: { ${T} } } } } }`,
+    'Expected "fail" or "complete", found a text',
   ),
   structural(
     "a loop that turns too often",

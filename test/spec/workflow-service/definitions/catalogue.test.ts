@@ -64,10 +64,19 @@ describe("the catalogue", () => {
     expect(lines).toEqual([]);
   });
 
+  it("names UTF-16, with or without a byte order mark", async () => {
+    await write("marked.yaml", Buffer.from(`\uFEFF${flow("a")}`, "utf16le"));
+    await write("plain.yaml", Buffer.from(flow("b"), "utf16le"));
+    await write("swapped.yaml", Buffer.from(`\uFEFF${flow("c")}`, "utf16le").swap16());
+    const catalogue = await open();
+    const messages = catalogue.broken().map(({ problems }) => problems.map(({ message }) => message));
+    expect(messages).toEqual(Array(3).fill(["The document is UTF-16 text: save it as UTF-8"]));
+  });
+
   it("leaves out and reports broken definitions, and lists the others", async () => {
     await write("good.yaml", flow("good"));
     await write("bad.yaml", "nodes: { a: { type: nope } }");
-    await write("bytes.yaml", Uint8Array.of(0xff, 0xfe, 0xfd));
+    await write("bytes.yaml", Uint8Array.of(0x61, 0xfe, 0xfd));
     const catalogue = await open();
 
     expect(catalogue.list().map(({ id }) => id)).toEqual(["good"]);
@@ -77,7 +86,7 @@ describe("the catalogue", () => {
       ["bad.yaml", 1, 21],
       ["bytes.yaml", 1, 1],
     ]);
-    expect(catalogue.broken()[1]!.problems[0]!.message).toBe("The document cannot be read");
+    expect(catalogue.broken()[1]!.problems[0]!.message).toBe("The document is not UTF-8 text");
     const told = lines.filter(({ fields }) => fields?.["definition"] === "bad.yaml");
     expect(told).toHaveLength(1);
     expect(told[0]!.fields!["first"]).toContain("1:21 $.nodes.a.type: There is no kind of node");

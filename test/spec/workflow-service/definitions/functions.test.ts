@@ -36,11 +36,80 @@ describe("a function of expressions", () => {
     expect(evaluate("parameters.text.replace('-', '+')")).toBe("a+b");
     expect(evaluate("parameters.people.sortBy(p, p.name).map(p, p.name)")).toEqual(["Ada", "Zoë"]);
     expect(evaluate("math.greatest(parameters.n, 1)")).toBe(2);
+    expect(evaluate("[math.least(7), math.least(7.5), math.greatest(parameters.n), math.least(parameters.long)]")).toEqual([
+      7, 7.5, 2, 0,
+    ]);
     expect(evaluate("math.round(parameters.n / 4.0)")).toBe(1);
     expect(evaluate("lists.range(int(parameters.n)).map(i, parameters.people.sortBy(p, p.name)[i].name)")).toEqual([
       "Ada",
       "Zoë",
     ]);
+  });
+
+  it.each([
+    ["size('a😀b')", 3],
+    ["'a😀b'.charAt(1)", "😀"],
+    ["'a😀b'.charAt(2)", "b"],
+    ["'a😀b'.charAt(3)", ""],
+    ["'a😀b'.indexOf('b')", 2],
+    ["'b😀b😀'.indexOf('😀', 2)", 3],
+    ["'a😀b😀'.lastIndexOf('😀')", 3],
+    ["'a😀b😀'.lastIndexOf('😀', 2)", 1],
+    ["'a😀b'.indexOf('c')", -1],
+    ["'a😀b'.substring(2)", "b"],
+    ["'a😀b'.substring(1, 2)", "😀"],
+    ["'a😀b'.substring('a😀b'.indexOf('b'))", "b"],
+    ["'a😀'.split('')", ["a", "😀"]],
+    ["'a😀😀'.split('', 2)", ["a", "😀😀"]],
+    ["'a😀'.reverse()", "😀a"],
+    ["'a😀'.replace('', '-')", "-a-😀-"],
+    ["'a,b,c'.split(',', 2)", ["a", "b,c"]],
+    ["'a,b'.split(',', 0)", []],
+    ["'banana'.lastIndexOf('an', 2)", 1],
+  ])("counts the characters of a text, also those beyond 16 bits: %s", (expression, value) => {
+    expect(evaluate(expression)).toEqual(value);
+  });
+
+  it.each([
+    ["'ÀÉ Straße IİK'.lowerAscii()", "ÀÉ straße iİK"],
+    ["'àé straße ﬁ ı'.upperAscii()", "àé STRAßE ﬁ ı"],
+    ["parameters.people[0].name.upperAscii()", "ZOë"],
+  ])("changes only letters of ASCII: %s", (expression, value) => {
+    expect(evaluate(expression)).toEqual(value);
+  });
+
+  it.each(["'a😀'.substring(3)", "'a😀'.charAt(3)", "'a😀'.indexOf('a', 2)", "'abc'.substring(2, 1)", "'abc'.substring(-1)"])(
+    "refuses positions outside of a text: %s",
+    (expression) => {
+      expect(() => evaluate(expression)).toThrow("an index is out of range");
+    },
+  );
+
+  it.each([
+    "2030-02-30T10:00:00Z",
+    "2030-02-29T10:00:00Z",
+    "2030-04-31T10:00:00+02:00",
+    "2030-13-01T10:00:00Z",
+    "1 Feb 2030 10:00:00 UTC",
+  ])("timestamp() refuses %s, which is no time", (text) => {
+    expect(() => evaluate(`timestamp('${text}')`)).toThrow("this is not a timestamp");
+  });
+
+  it.each([
+    ["2028-02-29T10:00:00Z", "2028-02-29T10:00:00.000Z"],
+    ["2030-02-28t23:30:00.123456789-01:00", "2030-03-01T00:30:00.123Z"],
+    ["2030-01-31 10:00:00+00:00", "2030-01-31T10:00:00.000Z"],
+  ])("timestamp() reads %s", (text, value) => {
+    expect(evaluate(`timestamp('${text}')`)).toBe(value);
+    expect(evaluate("timestamp(1896084000)")).toBe("2030-01-31T10:00:00.000Z");
+  });
+
+  it("json.decode keeps the digits of whole numbers beyond 2^53, as texts", () => {
+    expect(evaluate(`json.decode('{"id": 247868000247868102, "n": [9007199254740991, 1.5]}')`)).toEqual({
+      id: "247868000247868102",
+      n: [9_007_199_254_740_991, 1.5],
+    });
+    expect(evaluate(`bytes('{"id": -247868000247868102}').json().id`)).toBe("-247868000247868102");
   });
 
   it.each([

@@ -1,9 +1,10 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { Worker } from "node:worker_threads";
 import { createManualClock } from "@portico/adapters/clock/manual";
 import { systemClock } from "@portico/adapters/clock/system";
 import type { ports, Scope } from "@portico/core";
 import * as v from "valibot";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { loadDefinition } from "../../../../plugins/src/workflow-service/definition/load-definition.ts";
 import { createReadingThread } from "../../../../plugins/src/workflow-service/definition/reading-thread.ts";
 import { readDefinitions, type ReadDefinition } from "../../../../plugins/src/workflow-service/definition/read-definitions.ts";
@@ -143,7 +144,10 @@ describe("a definition that is read in a thread", () => {
       warned.length = 0;
       const clock = createManualClock();
       const late = readDefinitions({ types, secretNames }, { clock, log }, scope);
+      const begun = vi.spyOn(Worker.prototype, "postMessage");
+      undo.push(() => begun.mockRestore());
       const reading = late({ name: "large.yaml", text });
+      await expect.poll(() => begun.mock.calls.length).toBe(1);
       await clock.advance(1_999);
       expect(warned).toEqual([]);
       await clock.advance(1);

@@ -137,3 +137,84 @@ describe("the definitions to copy", () => {
     expect(definition ? lintDefinition(definition, types) : []).toEqual([]);
   });
 });
+
+describe("types that a schema declares", () => {
+  const parameters = {
+    type: "object",
+    properties: {
+      count: { type: "string" },
+      amount: { type: "integer" },
+      either: { type: ["string", "integer"] },
+      open: {},
+      inner: { type: "object", properties: { flag: { type: "boolean" } } },
+    },
+  };
+  const model = { type: "model", with: { prompt: "x", output: { type: "object", properties: { score: { type: "number" } } } } };
+  const told = (expression: string) =>
+    warnings({ parameters, nodes: { m: model }, outputs: { o: `\${{ ${expression} }}` } }).map((each) =>
+      each.replace("$.outputs.o ", ""),
+    );
+
+  it.each([
+    ["parameters.count == 7", "This compares a text with a number, so it is always false"],
+    ["7 != parameters.count", "This compares a number with a text, so it is always true"],
+    ["parameters.inner.flag == 'true'", "This compares true or false with a text, so it is always false"],
+    ["nodes.m.output.score == '1'", "This compares a number with a text, so it is always false"],
+    ["parameters.either == true", "This compares a text or a number with true or false, so it is always false"],
+    ["string(parameters.amount) == parameters.amount", "This compares a text with a number, so it is always false"],
+    ["parameters.count || parameters.inner.flag", "`||` takes true and false, and one side is a text"],
+  ])("make %s a mistake", (expression, message) => {
+    expect(told(expression)).toEqual([expect.stringContaining(message)]);
+  });
+
+  it.each([
+    "parameters.count == '7'",
+    "parameters.amount == 7.5",
+    "parameters.either == 7",
+    "parameters.open == 7",
+    "int(parameters.count) == 7",
+    "parameters.inner.flag && nodes.m.output.score > 1.0",
+  ])("allow %s", (expression) => {
+    expect(told(expression)).toEqual([]);
+  });
+});
+
+describe("formats of JSON Schema", () => {
+  it("are named, because they are not checked, except that of passwords", () => {
+    const properties = { to: { type: "string", format: "email" }, key: { type: "string", format: "password" } };
+    expect(warnings({ parameters: { type: "object", properties }, nodes: { a: value() } })).toEqual([
+      expect.stringMatching(/^\$\.parameters\.properties\.to\.format `format` only tells readers/),
+    ]);
+  });
+});
+
+describe("usual slips", () => {
+  const told = (expression: string) => {
+    const { problems } = load(JSON.stringify({ nodes: { "a-b": value() }, outputs: { o: `\${{ ${expression} }}` } }));
+    return problems?.map(({ message }) => message).join() ?? "";
+  };
+
+  it.each([
+    ["parameters.a || 'b'", "a default is `has(parameters.a)"],
+    ["parameters.a ?? 'b'", "a default is `has(parameters.a)"],
+    ["parameters.a.toUpperCase()", "write `TEXT.upperAscii()`"],
+    ["parameters.a === 1", "write `==` or `!=`"],
+    ["parameters.a?.b", "ask first"],
+    ["now()", "no function reads the clock"],
+    ["Date.now()", "no function reads the clock"],
+    ["JSON.stringify(parameters)", "write `json.encode(VALUE)`"],
+    ["parameters.a.map(x => x.b)", "write the name of the element first"],
+    ["nodes.a-b.output", "an id with a hyphen is written `nodes['a-b']`"],
+  ])("of an expression are answered with what to write: %s", (expression, hint) => {
+    expect(told(expression)).toContain(hint);
+  });
+
+  it("of a node are answered with what to write", () => {
+    const node = { ...value(), retry: 3, timeout: 30 };
+    const { problems } = load(JSON.stringify({ nodes: { a: node } }));
+    expect(problems?.map(({ message }) => message)).toEqual([
+      "Write how often: `retry: { attempts: 3 }`",
+      expect.stringContaining("This is not a duration: write `500ms`, `10s`"),
+    ]);
+  });
+});

@@ -2,9 +2,8 @@ import { Worker } from "node:worker_threads";
 import { createManualClock } from "@portico/adapters/clock/manual";
 import { codeNode } from "@portico/adapters/workflow-nodes/code";
 import { createSystemClock, ports } from "@portico/core";
+import { JobOverran, JobPool, type JobPoolOptions, PoolBusy, ThreadCrashed } from "@portico/core/kit";
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
-import { JobPool, type JobPoolOptions, PoolBusy } from "../../../../adapters/src/workflow-nodes/sandbox/job-pool.ts";
-import { JobOverran, ThreadCrashed } from "../../../../adapters/src/workflow-nodes/sandbox/job-thread.ts";
 import { readOutcome } from "../../../../adapters/src/workflow-nodes/sandbox/read-outcome.ts";
 import { createSandboxThreads } from "../../../../adapters/src/workflow-nodes/sandbox/sandbox-threads.ts";
 import { startWorkflowService } from "../../../harness/workflow-app.ts";
@@ -123,7 +122,7 @@ describe("the threads of a sandbox", () => {
 
   it("fail a script whose thread crashed with code_crashed, which may be retried", async () => {
     const limits = { cpuMs: 1000, memoryBytes: 1e6 };
-    const threads = createSandboxThreads<string>({ name: "crashing", module: MODULE, limits }, createSystemClock());
+    const threads = createSandboxThreads<string>({ name: "crashing", module: () => MODULE, limits }, createSystemClock());
     onTestFinished(() => threads.close());
     const outcome = await threads.run("exit", new AbortController().signal);
     const read = () => readOutcome(outcome, { code: "code", subject: "The script", limits, place: () => "" });
@@ -136,7 +135,10 @@ function open(options: Partial<JobPoolOptions<string>> = {}, clock: ports.Clock 
   const counts = new SharedArrayBuffer(8);
   const counted = new Int32Array(counts);
   const limits = { threads: 1, waitMs: 600_000, cpuMs: 600_000, timeoutMs: 600_000, spoils: () => false };
-  const pool = new JobPool<string, string>({ name: "test", module: MODULE, given: { counts }, ...limits, ...options }, clock);
+  const pool = new JobPool<string, string>(
+    { name: "test", module: () => MODULE, given: { counts }, ...limits, ...options },
+    clock,
+  );
   onTestFinished(() => pool.close());
   return {
     ...{ pool, clock: clock as ReturnType<typeof createManualClock> },

@@ -6,7 +6,9 @@ import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { httpNode, type HttpNodeOptions } from "@portico/adapters/workflow-nodes/http";
 import { ports } from "@portico/core";
+import * as v from "valibot";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { httpInput } from "../../../../adapters/src/workflow-nodes/http/http-input.ts";
 import { hasOpenssl, makeCertificate } from "../../../harness/own-certificate.ts";
 import { temporaryFolder } from "../../../harness/portico-process.ts";
 import { deepList } from "../../../harness/deep-json.ts";
@@ -209,6 +211,14 @@ describe("http: what is answered", () => {
     expect([error.code, error.message, error.retryable]).toEqual(["http_status", `${url} answered with status 404`, false]);
     expect(await node.run({ url, expect: ["200-299", 404] })).toMatchObject({ status: 404, body: "hidden-word" });
     expect((await node.failure({ url, expect: ["200-403", "405-599"] })).code).toBe("http_status");
+  });
+
+  it("is expected as a number or a range, and a class of statuses is answered with what to write", () => {
+    for (const expected of ["2xx", "200", "200-299", 204]) {
+      const { issues } = v.safeParse(httpInput, { url, expect: [expected] });
+      const sentence = 'Write a status such as `204`, or a range such as `"200-299"`';
+      expect(issues?.map(({ message }) => message)).toEqual(expected === "2xx" ? [sentence] : undefined);
+    }
   });
 
   it.each([400, 401, 404, 409, 422, 408, 425, 429, 500, 503])("says whether %i may pass", async (status) => {
@@ -526,6 +536,41 @@ describe("http: what goes wrong", () => {
     expect((await node.failure({ url })).code).toBe("http_unreachable");
     answer = send("no gzip", { "content-encoding": "gzip" });
     expect((await node.failure({ url })).code).toBe("http_unreachable");
+  });
+
+  it.each<[string, { method?: string; times?: number; kept?: boolean; begun?: string }, string, number]>([
+    ["a GET over a kept connection", {}, "ok", 2],
+    ["a HEAD over a kept connection", { method: "HEAD" }, "ok", 2],
+    ["a GET whose new connection is closed, too", { times: 2 }, "http_unreachable", 2],
+    ["a GET over a new connection", { kept: false }, "http_unreachable", 1],
+    ["a GET whose answer had begun", { begun: "HTTP/1.1 200" }, "http_unreachable", 1],
+    ["a POST over a kept connection", { method: "POST" }, "http_unreachable", 1],
+    ["a DELETE over a kept connection", { method: "DELETE" }, "http_unreachable", 1],
+  ])("if the server closes the connection, %s is sent again or fails", async (_what, given, end, sent) => {
+    const { method = "GET", times = 1, kept = true, begun = "" } = given;
+    const node = await open();
+    const known = new Set<unknown>();
+    let closed = 0;
+    answer = ({ socket, url: path }, response) => {
+      const isKept = known.has(socket);
+      known.add(socket);
+      const isSpared = closed === 0 ? path === "/before" || isKept !== kept : closed === times;
+      if (isSpared) return void response.end("ok");
+      closed++;
+      socket.end(begun);
+    };
+    let outcome: unknown;
+    // A request that follows another at once may still get a connection of its own.
+    for (let tried = 0; closed === 0 && tried < 100; tried++) {
+      for (let before = kept ? 2 : 0; before > 0; before--) await node.run({ url: `${url}/before` });
+      seen.length = 0;
+      outcome = await node.run({ url, method }).then(
+        () => "ok",
+        ({ code }: ports.NodeFailed) => code,
+      );
+    }
+    expect([outcome, seen.length, closed]).toEqual([end, sent, times]);
+    expect((await node.run({ url })) as Answered).toMatchObject({ body: "ok" });
   });
 
   it("is http_timeout where an answer does not begin, or stops", async () => {

@@ -49,6 +49,19 @@ describe("transform: jsonata", () => {
     expect(await evaluate("$base64decode($base64encode(a)) & $base64encode('abcd')", { a: "hi" })).toBe("hiYWJjZA==");
   });
 
+  it.each(["$number(a)", "9007199254740993", "[{ 'id': $number(a) }]", "-$number(a)", "$number(a & '0000')"])(
+    "fails with a whole number whose digits are not exact: %s",
+    async (jsonata) => {
+      const { code, message } = await node.failure({ jsonata, input: { a: "9007199254740993" } });
+      expect([code, message]).toEqual(["transform_failed", expect.stringContaining("whole number beyond")]);
+    },
+  );
+
+  it("keeps the digits of texts, and numbers with decimals", async () => {
+    const jsonata = "[a, 9007199254740991, 0.1 + 0.2]";
+    expect(await evaluate(jsonata, { a: "9007199254740993" })).toEqual(["9007199254740993", 9_007_199_254_740_991, 0.1 + 0.2]);
+  });
+
   it("returns null if nothing is found, and for results that are not JSON", async () => {
     expect(await evaluate("a.b", {})).toBeNull();
     expect(await evaluate("$sum")).toBeNull();

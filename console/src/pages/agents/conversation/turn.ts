@@ -1,6 +1,7 @@
 import type { CallResult } from "@portico/core/client";
 import type { QueryMessage } from "@portico/client";
 import type { conversationsRunsContract } from "@portico/plugins/conversations-runs/contract";
+import type { ShownDecision } from "../../runs/decision.ts";
 
 export type KeptMessage = CallResult<typeof conversationsRunsContract.messages>["messages"][number];
 
@@ -26,10 +27,16 @@ export type Piece =
       readonly arguments: unknown;
       /** The call waits for a person. */
       isWaiting?: boolean | undefined;
+      /** How a person decided about it. Its `arguments` are what the tool got in place of those of the model. */
+      decision?: CallDecision | undefined;
       /** Undefined while the tool runs, or if it never returned. */
       result?: ToolResult | undefined;
     }
   | { readonly type: "delivery"; readonly id: string; readonly delivery: Delivery };
+
+export interface CallDecision extends ShownDecision {
+  readonly arguments?: unknown;
+}
 
 export interface ToolResult {
   readonly content: readonly ToolContent[];
@@ -83,6 +90,7 @@ interface KeptPart {
   readonly callId?: string;
   readonly name?: string;
   readonly arguments?: unknown;
+  readonly decision?: CallDecision;
   readonly result?: ToolResult;
   readonly reference?: string;
   readonly mimeType?: string;
@@ -119,12 +127,12 @@ function toFile({ type, reference = "", name = "file", mimeType = "", size = 0 }
 
 function addPart(
   pieces: Piece[],
-  { type, text = "", callId = "", name = "tool", arguments: args, result }: KeptPart,
+  { type, text = "", callId = "", name = "tool", arguments: args, decision, result }: KeptPart,
   id: string,
 ) {
   if ((type === "text" || type === "thinking") && text !== "") pieces.push({ type, id, text });
   if (type === "summary") pieces.push({ type, id, text });
-  if (type === "tool_call") pieces.push({ type: "tool", id: callId, name, arguments: args });
+  if (type === "tool_call") pieces.push({ type: "tool", id: callId, name, arguments: args, decision });
   if (type === "tool_result") answerCall(pieces, callId, result);
 }
 
@@ -156,7 +164,9 @@ export function addMessage(pieces: Piece[], { id, type, delta = "", content }: Q
     case "approval": {
       const { callId, toolCallId = callId, status } = content;
       const call = openCall(pieces, toolCallId);
-      if (call) call.isWaiting = status === "waiting";
+      if (!call) return;
+      call.isWaiting = status === "waiting";
+      if (status !== "waiting") call.decision = content;
     }
   }
 }

@@ -13,7 +13,7 @@ export interface CodedCall {
 export type CodeLanguage = "curl" | "typescript" | "python";
 
 /** The environment variable that has the safe token. */
-export const TOKEN_VARIABLE = "PORTICO_TOKEN";
+export const TOKEN_VARIABLE = "SAFE_TOKEN";
 
 /** A program that makes the call and prints the answer. It reads the token from the environment. */
 export const requestCode: Readonly<Record<CodeLanguage, (call: CodedCall) => string>> = {

@@ -1,10 +1,9 @@
 import { upstreamFailure } from "../errors.ts";
+import { writeExactly } from "../exact-json.ts";
 import { isJsonObject, type Json, type JsonObject } from "../json.ts";
 import type { Emit } from "./answer-reader.ts";
 import { JsonProgress } from "./json-progress.ts";
-
-/** Maximum number of unfinished calls. Each delta searches all of them, so an upstream must not open unlimited calls. */
-const OPEN_CALLS = 1_024;
+import { toolCallLimit } from "./tool-call-limit.ts";
 
 interface Call {
   /** Unknown until the upstream sends it. Some vendors send it late, some never. */
@@ -26,7 +25,10 @@ export class ChatToolCalls {
   readonly #emit: Emit;
   readonly #current = new Map<number, Call>();
   /** The calls that have not ended, in the order of their first delta. */
-  #open: Call[] = [];
+  readonly #open = new Set<Call>();
+  /** The call of the last delta. All other open calls are settled. */
+  #last: Call | undefined;
+  #begun = 0;
   #count = 0;
   #nameless = false;
 
@@ -55,14 +57,12 @@ export class ChatToolCalls {
   }
 
   /** Called when other content begins. Announces the calls that wait for an id, and ends the calls whose arguments are complete. */
-  settle(except?: Call): void {
-    if (this.#open.length === 0) return;
-    for (const call of this.#open) {
-      if (call === except) continue;
-      this.#announce(call);
-      if (call.number !== undefined && call.progress.complete) this.#end(call);
-    }
-    this.#open = this.#open.filter((call) => !call.ended);
+  settle(): void {
+    const call = this.#last;
+    this.#last = undefined;
+    if (call === undefined || call.ended) return;
+    this.#announce(call);
+    if (call.number !== undefined && call.progress.complete) this.#end(call);
   }
 
   /** Ends the answer. Returns false if a call has arguments but no name, and so cannot be forwarded. */
@@ -71,7 +71,6 @@ export class ChatToolCalls {
       this.#announce(call);
       this.#end(call);
     }
-    this.#open = [];
     return !this.#nameless;
   }
 
@@ -83,8 +82,9 @@ export class ChatToolCalls {
 
     const known = this.#current.get(index);
     const call = known !== undefined && !beginsAnother(known, id, name, piece) ? known : this.#begin(index, known);
-    if (call.ended) return;
-    if (call !== known || this.#open.length > 1) this.settle(call);
+    if (call === undefined || call.ended) return;
+    if (call !== this.#last) this.settle();
+    this.#last = call;
 
     call.id ??= id;
     if (call.name === "") call.name = name;
@@ -97,17 +97,22 @@ export class ChatToolCalls {
     }
   }
 
-  #begin(index: number, before: Call | undefined): Call {
+  /** Undefined if the answer has too many calls. */
+  #begin(index: number, before: Call | undefined): Call | undefined {
+    const tooMany = toolCallLimit(this.#begun);
+    if (tooMany !== undefined) {
+      this.#emit(upstreamFailure(tooMany));
+      return undefined;
+    }
+    this.#begun += 1;
     // The earlier call on this index cannot receive further deltas.
     if (before !== undefined && !before.ended) {
       this.#announce(before);
       this.#end(before);
-      this.#open = this.#open.filter((call) => call !== before);
     }
     const call: Call = { id: undefined, name: "", number: undefined, held: "", progress: new JsonProgress(), ended: false };
     this.#current.set(index, call);
-    this.#open.push(call);
-    if (this.#open.length > OPEN_CALLS) this.#emit(upstreamFailure("The provider's answer has too many unfinished tool calls."));
+    this.#open.add(call);
     return call;
   }
 
@@ -122,6 +127,7 @@ export class ChatToolCalls {
 
   #end(call: Call): void {
     call.ended = true;
+    this.#open.delete(call);
     this.#nameless ||= call.number === undefined && call.held !== "";
     if (call.number !== undefined) this.#emit({ type: "tool-end", call: call.number });
   }
@@ -138,5 +144,5 @@ function beginsAnother(call: Call, id: string | undefined, name: string, piece: 
 /** The arguments as JSON text; vendors also send them as an object. */
 function argumentsText(value: Json | undefined): string {
   if (typeof value === "string") return value;
-  return isJsonObject(value) ? JSON.stringify(value) : "";
+  return isJsonObject(value) ? writeExactly(value) : "";
 }

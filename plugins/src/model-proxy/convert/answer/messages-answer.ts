@@ -1,9 +1,11 @@
 import { upstreamFailure } from "../errors.ts";
+import { writeExactly } from "../exact-json.ts";
 import { isJsonObject, type Json, type JsonObject } from "../json.ts";
 import type { FinishReason, Usage } from "../model-events.ts";
 import { readErrorValue } from "../read-upstream-error.ts";
 import type { AnswerReader, Emit } from "./answer-reader.ts";
 import { isBrokenFinish, readFinishReason, settleFinishReason } from "./finish-reason.ts";
+import { toolCallLimit } from "./tool-call-limit.ts";
 import { mergeUsage, readMessagesUsage } from "./usage.ts";
 
 interface Block {
@@ -118,6 +120,8 @@ export class MessagesAnswer implements AnswerReader {
     if (kind === "thinking" && text(start.thinking) !== "") this.#emit({ type: "thinking", text: text(start.thinking) });
     if (start.type === "redacted_thinking") this.#emit({ type: "redacted-thinking", data: text(start.data) });
     if (kind !== "tool") return;
+    const tooMany = toolCallLimit(this.#calls);
+    if (tooMany !== undefined) this.#emit(upstreamFailure(tooMany));
     this.#emit({ type: "tool-start", call: this.#calls, id: text(start.id), name: text(start.name) });
     this.#calls += 1;
   }
@@ -151,7 +155,7 @@ export class MessagesAnswer implements AnswerReader {
       this.#emit({ type: "thinking-signature", signature: block.signature });
     if (block.kind !== "tool") return;
     if (!block.hasDeltas && block.input !== undefined && Object.keys(block.input).length > 0) {
-      this.#emit({ type: "tool-arguments", call: block.call, json: JSON.stringify(block.input) });
+      this.#emit({ type: "tool-arguments", call: block.call, json: writeExactly(block.input) });
     }
     this.#emit({ type: "tool-end", call: block.call });
   }

@@ -1,5 +1,6 @@
 import { createParser } from "eventsource-parser";
 import { upstreamFailure } from "../errors.ts";
+import { parseExactly } from "../exact-json.ts";
 import { isJsonObject } from "../json.ts";
 import type { StreamReader } from "../stream.ts";
 import { type AnswerReader, type Emit, gatherEvents } from "./answer-reader.ts";
@@ -56,7 +57,7 @@ export function createStreamReader(createAnswer: (emit: Emit) => AnswerReader): 
 /** The parsed value, or undefined for text that is not JSON. */
 function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseExactly(text);
   } catch {
     return undefined;
   }

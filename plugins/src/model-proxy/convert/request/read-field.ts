@@ -1,5 +1,6 @@
 import { ConversionRefused } from "../conversion-refused.ts";
 import type { Dropped } from "../dropped.ts";
+import { ExactNumber } from "../exact-json.ts";
 import { isJsonObject, type Json, type JsonObject } from "../json.ts";
 
 /** Reads one field of an untrusted body, or throws {@link ConversionRefused} with the field's path. */
@@ -34,7 +35,8 @@ export const readBoolean: FieldReader<boolean> = (value, path) => {
   return value;
 };
 
-export const readNumber: FieldReader<number> = (value, path) => {
+export const readNumber: FieldReader<number> = (written, path) => {
+  const value = written instanceof ExactNumber ? Number(written.digits) : written;
   if (typeof value !== "number" || !Number.isFinite(value)) throw new ConversionRefused(path, "must be a number");
   return value;
 };

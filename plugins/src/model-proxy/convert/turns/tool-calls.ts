@@ -1,5 +1,6 @@
 import { ConversionRefused } from "../conversion-refused.ts";
 import type { Dropped } from "../dropped.ts";
+import { parseExactly, writeExactly } from "../exact-json.ts";
 import { isJsonObject, type Json, type JsonObject } from "../json.ts";
 import { takeCacheMark, withCacheMark } from "../request/cache-mark.ts";
 import { dropUnknown, isAbsent, quoteName, readObject, readString } from "../request/read-field.ts";
@@ -44,7 +45,7 @@ export function functionCallToMessages(value: Json | undefined, id: string, path
 
 function writeArguments(input: JsonObject, path: string): string {
   try {
-    return JSON.stringify(input);
+    return writeExactly(input);
   } catch {
     // JSON.parse accepts any depth, but JSON.stringify does not.
     throw new ConversionRefused(path, "is nested too deeply");
@@ -63,7 +64,7 @@ function readArguments(value: Json | undefined, path: string): JsonObject {
 
 function parseArguments(text: string, path: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseExactly(text);
   } catch {
     throw new ConversionRefused(path, "is not JSON text");
   }

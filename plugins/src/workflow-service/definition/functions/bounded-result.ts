@@ -1,3 +1,4 @@
+import { fieldsOf, isFields } from "../cel-value.ts";
 import { FUNCTION_RESULT_CHARACTERS, FUNCTION_RESULT_ELEMENTS } from "../definition-limits.ts";
 import { Refused } from "../refused.ts";
 import type { Spend } from "./library-function.ts";
@@ -26,17 +27,11 @@ export function chargeForValue(value: unknown, spend: Spend): void {
     if (typeof next === "string") spend(1 + (next.length >> 6));
     else spend(1);
     if (Array.isArray(next)) for (const each of next) open.push(each);
-    else if (isPlain(next)) {
-      for (const key of Object.keys(next)) {
+    else if (isFields(next)) {
+      for (const [key, each] of fieldsOf(next)) {
         spend(1 + (key.length >> 6));
-        open.push(next[key]);
+        open.push(each);
       }
     }
   }
-}
-
-function isPlain(value: unknown): value is Record<string, unknown> {
-  if (typeof value !== "object" || value === null) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
 }

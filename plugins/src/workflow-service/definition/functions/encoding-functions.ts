@@ -1,4 +1,6 @@
 import { createHash, createHmac } from "node:crypto";
+import { parseJson, withoutEnd } from "@portico/core";
+import { toCelValue } from "../cel-value.ts";
 import { Refused } from "../refused.ts";
 import { toJson } from "../to-json.ts";
 import { chargeForText, chargeForValue } from "./bounded-result.ts";
@@ -23,7 +25,7 @@ export const encodingFunctions: FunctionGroup = {
       overloads: (spend) => ({
         "Base64Namespace.decode(string): bytes": (_: unknown, text: string) => {
           spend(text.length >> 6);
-          if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(text) || text.replace(/=+$/, "").length % 4 === 1) {
+          if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(text) || withoutEnd(text, "=").length % 4 === 1) {
             throw new Refused("base64.decode() takes Base64");
           }
           return Buffer.from(text, "base64");
@@ -97,13 +99,13 @@ export const encodingFunctions: FunctionGroup = {
     },
     {
       usage: "json.decode(TEXT)",
-      summary: "The value of a JSON text.",
+      summary: "The value of a JSON text. Whole numbers beyond ±(2^53 - 1) become texts.",
       example: [`json.decode('{"a": [1]}').a`, [1]],
       overloads: (spend) => ({
         "JsonNamespace.decode(string): dyn": (_: unknown, text: string) => {
           spend(text.length >> 3);
           try {
-            return JSON.parse(text) as unknown;
+            return toCelValue(parseJson(text));
           } catch {
             throw new Refused("json.decode() takes JSON");
           }

@@ -105,6 +105,8 @@ function extreme(
     summary,
     example,
     overloads: (spend) => ({
+      [`MathNamespace.${name}(int): int`]: (_: unknown, value: bigint) => value,
+      [`MathNamespace.${name}(double): double`]: (_: unknown, value: number) => value,
       [`MathNamespace.${name}(list): dyn`]: (_: unknown, values: readonly unknown[]) => best(values, spend),
       ...Object.fromEntries(
         [2, 3, 4].map((count) => [

@@ -1,5 +1,5 @@
-import { Refused } from "../refused.ts";
 import { chargeForText } from "./bounded-result.ts";
+import { characterAt, partsOf } from "./characters.ts";
 import { formatText } from "./format-text.ts";
 import type { FunctionGroup, Spend } from "./library-function.ts";
 
@@ -39,16 +39,15 @@ export const textFunctions: FunctionGroup = {
       example: ["'abc'.charAt(1)", "b"],
       overloads: (spend) => ({
         "string.charAt(int): string": (text: string, index: bigint) => {
-          spend(1);
-          if (index < 0n || index > text.length) throw new Refused("charAt() takes a position of the text");
-          return text.charAt(Number(index));
+          spend(1 + (text.length >> 6));
+          return characterAt(text, index);
         },
       }),
     },
     {
       usage: "TEXT.lowerAscii(), TEXT.upperAscii()",
-      summary: "The text in lowercase or uppercase.",
-      example: ["'Ab'.lowerAscii() + 'Ab'.upperAscii()", "abAB"],
+      summary: "The text with its letters A to Z in lowercase or uppercase. Other letters stay as they are.",
+      example: ["'AbÄ'.lowerAscii() + 'Abä'.upperAscii()", "abÄABä"],
     },
     { usage: "TEXT.trim()", summary: "The text without space at both ends.", example: ["'  a b '.trim()", "a b"] },
     {
@@ -99,7 +98,7 @@ interface Replacement {
 
 function replaced(text: string, { old, next, limit }: Replacement, spend: Spend): string {
   // An empty text occurs before each character, and at the end.
-  const parts = text.split(old);
+  const parts = partsOf(text, old);
   spend(parts.length >> 3);
   const pieces = old === "" ? ["", ...parts, ""] : parts;
   const count = Math.min(limit, pieces.length - 1);

@@ -1,4 +1,5 @@
 import { Duration, UnsignedInt } from "@marcbachmann/cel-js/evaluator";
+import { fieldsOf } from "../cel-value.ts";
 import { Refused } from "../refused.ts";
 
 /** A text that is equal for values that CEL's `==` calls equal: `1` and `1.0`, objects with their keys in any order. */
@@ -24,6 +25,6 @@ function keyOfObject(value: object): string {
   if (value instanceof Duration) return `d${value.valueOf()}`;
   if (value instanceof UnsignedInt) return String(value.valueOf());
   if (value instanceof Uint8Array) return `b${Buffer.from(value).toString("base64")}`;
-  const entries = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
+  const entries = fieldsOf(value).toSorted(([one], [other]) => (one < other ? -1 : 1));
   return `{${entries.map(([key, each]) => `${JSON.stringify(key)}:${valueKey(each)}`).join(",")}}`;
 }

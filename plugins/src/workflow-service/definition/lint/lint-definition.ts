@@ -1,21 +1,22 @@
 import type { ports } from "@portico/core";
 import { chainsOf, unknown } from "../check-names.ts";
-import { isRecord } from "../is-record.ts";
+import { isRecord } from "@portico/core/contract";
 import { syntaxTree } from "../create-expressions.ts";
 import type { DefinitionProblem, Path } from "../definition-problem.ts";
 import type { Definition, JsonSchema } from "../definition.ts";
 import { inOrder } from "../load-definition.ts";
 import { readSource, type Source } from "../read-source.ts";
 import { mayLackOutput } from "./may-lack-output.ts";
-import { KEYWORDS } from "../schema-keywords.ts";
-import { unknownKeywords } from "./unknown-keywords.ts";
+import { KEYWORDS } from "@portico/core/kit";
+import { comparedTypes, type KnownSchemas } from "./compared-types.ts";
+import { writtenKeywords } from "./written-keywords.ts";
 import { expressionsOfNodes, expressionsOfTemplate, type WrittenExpression } from "./written-expressions.ts";
 
 type Types = ReadonlyMap<string, ports.NodeRules>;
 
 /**
- * Probable mistakes in a valid definition: parameters that its schema does not declare, also those of schedules, keywords that JSON Schema does not have, and outputs
- * that read nodes which may have no output. Returns up to 200, in the order of the text. Never throws.
+ * Probable mistakes in a valid definition: parameters that its schema does not declare, also those of schedules, keywords that JSON Schema
+ * does not have or that are not checked, comparisons of different types, and outputs that read nodes which may have no output. Returns up to 200, in the order of the text. Never throws.
  */
 export function lintDefinition(definition: Definition, types: Types): readonly DefinitionProblem[] {
   const read = readSource(definition.text);
@@ -29,6 +30,11 @@ export function lintDefinition(definition: Definition, types: Types): readonly D
     ...undeclaredParameters([...ofNodes, ...ofOutputs], definition.parameters, source),
     ...undeclaredOfSchedules(definition, source),
     ...strangeKeywords([...schemasOf(parameters, nodes, types), ...schemasOf(undefined, failing, types, [])], source),
+    ...strangeTypes(
+      [...ofNodes, ...ofOutputs],
+      { parameters: definition.parameters, outputs: outputSchemas(nodes, types) },
+      source,
+    ),
     ...lackingOutputs(ofOutputs, definition, source),
   ]);
 }
@@ -89,9 +95,39 @@ function* schemasOf(parameters: unknown, nodes: unknown, types: Types, path: Pat
 
 function strangeKeywords(schemas: Iterable<[unknown, Path]>, source: Source): readonly DefinitionProblem[] {
   return [...schemas].flatMap(([schema, path]) =>
-    [...unknownKeywords(schema, path)].map((at) =>
-      source.keyProblem(at, unknown("keyword of JSON Schema", String(at.at(-1)), KEYWORDS)),
-    ),
+    [...writtenKeywords(schema, path)].flatMap(({ key, value, path: at }) => {
+      // Names with `x-` are extensions, and validators ignore other unknown ones.
+      if (!KEYWORDS.has(key) && !key.startsWith("x-"))
+        return source.keyProblem(at, unknown("keyword of JSON Schema", key, KEYWORDS));
+      return key === "format" && value !== SECRET_FORMAT ? source.keyProblem(at, UNCHECKED_FORMAT) : [];
+    }),
+  );
+}
+
+const SECRET_FORMAT = "password";
+const UNCHECKED_FORMAT =
+  "`format` only tells readers what is meant, and is not checked: use `pattern`, `enum`, `minLength` or `maxLength`";
+
+/** Outputs of nodes outside of `map` and `loop` that a schema describes. */
+function outputSchemas(nodes: unknown, types: Types): KnownSchemas["outputs"] {
+  const all = isRecord(nodes) ? Object.entries(nodes) : [];
+  return new Map(
+    all.flatMap(([id, node]) => {
+      const given = isRecord(node) ? node["with"] : undefined;
+      const schema = isRecord(given) ? given["output"] : undefined;
+      const isSchema = isRecord(node) && types.get(String(node["type"]))?.keys?.["output"] === "verbatim";
+      return isSchema && isRecord(schema) ? [[id, schema]] : [];
+    }),
+  );
+}
+
+function strangeTypes(
+  expressions: readonly WrittenExpression[],
+  schemas: KnownSchemas,
+  source: Source,
+): readonly DefinitionProblem[] {
+  return expressions.flatMap(({ source: text, path, offset }) =>
+    comparedTypes(syntaxTree(text), schemas).map((problem) => source.textProblem(path, offset + problem.offset, problem.message)),
   );
 }
 

@@ -1,5 +1,5 @@
 import type { ports } from "@portico/core";
-import { isRecord } from "../is-record.ts";
+import { isRecord } from "@portico/core/contract";
 import { piecesOf } from "../compile-template.ts";
 import type { Path } from "../definition-problem.ts";
 

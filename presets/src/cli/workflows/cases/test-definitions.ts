@@ -5,7 +5,6 @@ import { rulesOfCases, secretsOfCases, unknownIds } from "../../../platform/work
 import { runCase } from "../../../platform/workflow-tests/run-case.ts";
 import { CommandFailed, EXIT } from "../../exit-codes.ts";
 import { readNamedFile } from "../../named-file.ts";
-import { DEFAULT_PRESET } from "../../preset-table.ts";
 import { readSettings } from "../../read-settings.ts";
 import type { SettingsFlags } from "../../settings-flags.ts";
 import { readNodeRules } from "../node-rules.ts";
@@ -23,7 +22,7 @@ export interface FileResult {
  */
 export async function testDefinitions(flags: SettingsFlags, files: readonly string[]): Promise<readonly FileResult[]> {
   const { settings } = await readSettings(flags);
-  const { types: known, secretNames } = await readNodeRules({ settings, preset: DEFAULT_PRESET });
+  const { types: known, secretNames } = await readNodeRules({ settings });
   const types = rulesOfCases(known);
   const results: FileResult[] = [];
   for (const file of files) {

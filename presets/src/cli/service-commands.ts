@@ -1,0 +1,22 @@
+import type { SubCommandsDef } from "citty";
+
+/** The commands about an instance and its running service, for `portico` and for programs that start a preset of their own. */
+export const serviceCommands = {
+  console: async () => (await import("./commands/console.ts")).consoleCommand,
+  env: async () => (await import("./commands/env.ts")).envCommand,
+  token: async () => (await import("./commands/token.ts")).tokenCommand,
+  attachments: async () => (await import("./commands/attachments.ts")).attachmentsCommand,
+  user: async () => (await import("./commands/user.ts")).userCommand,
+  approvals: async () => (await import("./commands/approvals.ts")).approvalsCommand,
+  grant: async () => (await import("./commands/grant.ts")).grantCommand,
+  workflow: async () => (await import("./commands/workflow.ts")).workflowCommand,
+  schedule: async () => (await import("./commands/schedule.ts")).scheduleCommand,
+  backup: async () => (await import("./commands/backup.ts")).backupCommand,
+  restore: async () => (await import("./commands/restore.ts")).restoreCommand,
+  audit: async () => (await import("./commands/audit.ts")).auditCommand,
+  usage: async () => (await import("./commands/usage.ts")).usageCommand,
+  config: async () => (await import("./commands/config.ts")).configCommand,
+  doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
+  openapi: async () => (await import("./commands/openapi.ts")).openapiCommand,
+  asyncapi: async () => (await import("./commands/asyncapi.ts")).asyncapiCommand,
+} satisfies SubCommandsDef;

@@ -1,0 +1,27 @@
+import { execFile } from "node:child_process";
+import { resolve } from "node:path";
+import { promisify } from "node:util";
+import { expect, it } from "vitest";
+import { root } from "./repository.ts";
+
+/**
+ * The files that an action may enter, from its beginning to its end: what a reader who follows it has to open. Lower a limit with each step
+ * that shortens a path. It is a few files above what was counted, because other work of the process may run at the same time. A feature that lengthens one must be worth it. Behind a limit: what is wanted.
+ */
+const LIMITS: Readonly<Record<string, number>> = {
+  "`createApp(local)`": 380, // 300
+  "a same-protocol call": 72, // 45
+  "a converted call": 96, // 65
+  "a converted stream": 99,
+  "a webhook to its run's end": 165, // 100
+  "a trigger to its run's end": 128, // 90
+  "a query to its receipt, with the client": 185, // 120
+};
+
+it("no action enters more files than its limit", { timeout: 180_000 }, async () => {
+  const bench = resolve(root, "test/bench/walks.bench.ts");
+  const { stdout } = await promisify(execFile)(process.execPath, [bench], { cwd: root });
+  const entered = new Map([...stdout.matchAll(/^(.+): (\d+) files/gm)].map(([, name, files]) => [name!, Number(files)]));
+  expect([...entered.keys()]).toEqual(Object.keys(LIMITS));
+  expect([...entered].filter(([name, files]) => files > LIMITS[name]!)).toEqual([]);
+});
