@@ -45,7 +45,8 @@ describe.skipIf(!place)("the story of a cluster", () => {
       told += piece;
       if (told.includes("Stop all with Ctrl-C")) break;
     }
-    const page = await fetch(/Console: (\S+)/.exec(told)![1]!);
+    const url = /Console: (\S+)/.exec(told)?.[1] ?? expect.fail(await child.told);
+    const page = await fetch(url);
     expect([page.status, await page.text()]).toEqual([200, expect.stringContaining("<title>Portico</title>")]);
     child.kill("SIGINT");
     expect(await exit).toEqual([0, null]);

@@ -100,9 +100,10 @@ describe("PUT /api/workflow/:id/definition", () => {
     await expect
       .poll(async () => (await service.ended("greet", await service.trigger("greet", { name: "Ada" }))).finalOutputs)
       .toEqual({ text: "Good day Ada" });
-    const { body } = await service.call("GET", "/api/workflow/greet/versions");
-    expect(body.versions).toHaveLength(2);
-    expect(body.versions.find((each: any) => each.isDeployed)).toMatchObject({ version: answer.body.version });
+    const versions = async () => (await service.call("GET", "/api/workflow/greet/versions")).body.versions;
+    const isReplaced = expect.objectContaining({ version: answer.body.version, isDeployed: true });
+    await expect.poll(versions).toEqual(expect.arrayContaining([isReplaced]));
+    expect(await versions()).toHaveLength(2);
   });
 
   it("creates a definition with If-None-Match: *, and refuses it with 412 and the ETag where one exists", async () => {

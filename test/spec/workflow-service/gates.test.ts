@@ -50,6 +50,18 @@ describe("a gate (open points 8; workflow.md)", () => {
     expect(workflows[0].lastRun.status).toBe("waiting_human");
   });
 
+  it("is shown with what came before it, whichever process of a cluster is asked", async () => {
+    const before = { type: "transform", with: { value: "seen" } };
+    const after = { nodes: { before, ok: { ...gated.nodes.ok, needs: ["before"] } }, parameters: gated.parameters };
+    await using service = await startWorkflowService({ definitions: { "gated.json": after } });
+    const { runId } = await waiting(service);
+    const details = await Promise.all(Array.from({ length: 6 }, () => service.detail("gated", runId)));
+    for (const { parameters, nodeResults } of details) {
+      expect(parameters).toMatchObject({ what: "a bug" });
+      expect(nodeResults).toMatchObject({ before: { status: "completed", outputs: "seen" }, ok: { status: "waiting" } });
+    }
+  });
+
   it("is approved with a grant and a form, and the run continues with the values", async () => {
     await using service = await startWorkflowService({ definitions });
     const { runId, decide } = await waiting(service);

@@ -8,7 +8,7 @@ import type { Deadline } from "./deadline.ts";
 
 /** The parts of an execution that the board reads. */
 interface Executing {
-  readonly live: Pick<LiveRun, "completedNodeCount">;
+  readonly live: Pick<LiveRun, "completedNodeCount" | "ledger">;
   readonly deadline: Pick<Deadline, "standstill">;
 }
 
@@ -90,6 +90,7 @@ export class GateBoard {
       const { live, deadline } = this.#executing;
       const { standstill } = deadline;
       const { completedNodeCount: count } = live;
+      await live.ledger.show();
       await this.#runs.change(this.#runId, (run) => ({ ...withGates(withCount(run, count), gates), standstill }));
       this.#completedNodeCount = Math.max(this.#completedNodeCount, count);
       this.#shown = new Map(gates.map((gate) => [gate.nodeId, gate]));

@@ -144,6 +144,11 @@ export class Ledger {
     });
   }
 
+  /** Where other processes read the run: they see what was added until now before they see what the record says next. Throws LogUnavailable. */
+  async show(): Promise<void> {
+    if (this.#completed) await this.write();
+  }
+
   /** Write the last entries and the run's end, in one commit. Throws LogUnavailable, RecordsUnavailable and RecordConflict. */
   end(records: readonly ports.Write[], finalOutputs: unknown): Promise<void> {
     return this.#inTurn(async () => {
