@@ -1,3 +1,4 @@
+// One file: the calls, the connection and the order of the events of a turn share one state.
 import { CallFailed, type CallResult, type Client, createClient } from "@portico/core/client";
 import { attachmentsMediaContract } from "@portico/plugins/attachments-media/contract";
 import { conversationsRunsContract } from "@portico/plugins/conversations-runs/contract";

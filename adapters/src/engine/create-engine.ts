@@ -1,3 +1,4 @@
+// One file: the states of work in one process change each other, and a reader of a race needs all of them.
 import { randomUUID } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { checkDuration, ports } from "@portico/core";

@@ -1,3 +1,4 @@
+// One file: the calls of the area, with each path, shape and error, as a client sees them.
 import { defineContract, maxCharacters, modelUsage, objectOnly, readParameters, record, reply } from "@portico/core/contract";
 import * as v from "valibot";
 import { approvalRoutes } from "./approvals/contract.ts";

@@ -1,3 +1,4 @@
+// One file: the calls of the area, with each path, shape and error, as a client sees them.
 import { defineContract, jsonObject, maxCharacters, modelUsage, readParameters, record, reply } from "@portico/core/contract";
 import * as v from "valibot";
 import { workflowEnvelope } from "./envelope.ts";

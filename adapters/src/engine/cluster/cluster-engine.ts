@@ -1,3 +1,4 @@
+// One file: taking work, holding its lease and ending it share one state, and a reader of a race needs all of them.
 import { randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import { checkDuration, ports } from "@portico/core";
