@@ -1,11 +1,11 @@
 // Presets, and the apps that run them
-export { type App, type AppOptions, createApp } from "./app.ts";
-export { type HostContainer, type PortToken, portToken } from "./container.ts";
-export { allAdapters, definePreset, type FlatPreset, flattenPreset, type OpenedPreset, type Preset } from "./preset.ts";
-export type { Fetch, NodeListener, Surface, SurfaceOptions } from "./surface.ts";
+export { type App, type AppOptions, createApp } from "./grammar/app.ts";
+export { type HostContainer, type PortToken, portToken } from "./grammar/container.ts";
+export { allAdapters, definePreset, type FlatPreset, flattenPreset, type OpenedPreset, type Preset } from "./grammar/preset.ts";
+export type { Fetch, NodeListener, Surface, SurfaceOptions } from "./http/surface.ts";
 
 // Ports, and the adapters that fill them
-export { type Adapter, type AdapterSpec, defineAdapter } from "./adapter.ts";
+export { type Adapter, type AdapterSpec, defineAdapter } from "./grammar/adapter.ts";
 export {
   defineManyPort,
   definePort,
@@ -16,7 +16,7 @@ export {
   type Needs,
   optional,
   type Port,
-} from "./port.ts";
+} from "./grammar/port.ts";
 export * as ports from "./ports/index.ts";
 export {
   defineWorkflowNode,
@@ -24,12 +24,12 @@ export {
   nodeRulesOf,
   type WorkflowNodeAdapter,
   type WorkflowNodeSpec,
-} from "./workflow-node.ts";
+} from "./grammar/workflow-node.ts";
 export type { RequestTrace } from "./ports/telemetry.ts";
-export type { Scope } from "./scope.ts";
+export type { Scope } from "./grammar/scope.ts";
 
 // Plugins: contracts, handlers, channels
-export { areaOf } from "./area-of.ts";
+export { areaOf } from "./grammar/plugin.ts";
 export {
   type Channel,
   type ChannelContract,
@@ -38,10 +38,10 @@ export {
   type ChannelSay,
   defineChannel,
   openChannel,
-} from "./channel.ts";
-export { firstCharacters, hasAtMost, maxCharacters } from "./characters.ts";
-export { jsonObject, objectOnly, record } from "./json-object.ts";
-export { definePlugin, type Plugin, type PluginSpec } from "./plugin.ts";
+} from "./grammar/channel.ts";
+export { firstCharacters, hasAtMost, maxCharacters } from "./kit/text.ts";
+export { jsonObject, objectOnly, record } from "./kit/json-object.ts";
+export { definePlugin, type Plugin, type PluginSpec } from "./grammar/plugin.ts";
 export {
   type Contract,
   type ContractDefaults,
@@ -58,39 +58,46 @@ export {
   type RouteResult,
   reply,
   type Say,
-} from "./route.ts";
+} from "./grammar/contract.ts";
 
 // Callers and their credentials
-export { type Access, defineAccess, instanceAccess, openAccess, scraperAccess } from "./access.ts";
-export { auditActor, type AuditWriter, auditWriter } from "./audit-actor.ts";
-export { accessErrors } from "./access-errors.ts";
-export { bearerToken, callerOf, instanceScheme, ownerScheme } from "./http/credential.ts";
-export { CREDENTIAL_PREFIXES, type CredentialPrefix } from "./credential-prefixes.ts";
-export { createEndedSessions, type EndedSessions } from "./ended-sessions.ts";
-export { latestEnd } from "./issued-by-sessions.ts";
-export { createInstanceSessions } from "./instance-sessions.ts";
-export { createSignedTokens, type SignedToken, type SignedTokenKind, type SignedTokens } from "./signed-tokens.ts";
-export { isOriginAllowed, type OriginFacts } from "./http/is-origin-allowed.ts";
+export { type Access, defineAccess, instanceAccess, openAccess, scraperAccess } from "./grammar/access.ts";
+export { auditActor, type AuditWriter, auditWriter } from "./grammar/audit.ts";
+export { accessErrors } from "./grammar/error.ts";
+export { bearerToken, callerOf, instanceScheme, ownerScheme } from "./grammar/access.ts";
+export { CREDENTIAL_PREFIXES, type CredentialPrefix } from "./kit/credential-prefixes.ts";
+export { createEndedSessions, type EndedSessions } from "./kit/signed-tokens.ts";
+export { latestEnd } from "./kit/signed-tokens.ts";
+export { createInstanceSessions } from "./kit/signed-tokens.ts";
+export { createSignedTokens, type SignedToken, type SignedTokenKind, type SignedTokens } from "./kit/signed-tokens.ts";
+export { isOriginAllowed, type OriginFacts } from "./http/origin-rule.ts";
 
 // Errors
-export { defineErrors, type Envelope, type ErrorMaker, type Faults, ServiceError, type ServiceErrorOptions } from "./error.ts";
-export { type CauseDescription, describeCause } from "./describe-cause.ts";
-export { findShortage, type Shortage, SHORTAGE_WORDS } from "./shortage.ts";
+export {
+  defineErrors,
+  type Envelope,
+  type ErrorMaker,
+  type Faults,
+  ServiceError,
+  type ServiceErrorOptions,
+} from "./grammar/error.ts";
+export { type CauseDescription, describeCause } from "./grammar/guard-call.ts";
+export { findShortage, type Shortage, SHORTAGE_WORDS } from "./grammar/error.ts";
 
 // Bodies that arrive
 export { BodyCut, BodySilent, BodyTooLarge, eachChunk, readBody, takeArrived } from "./http/body.ts";
-export { parseJsonBody } from "./http/parse-json-body.ts";
-export { isExistingDay } from "./is-existing-day.ts";
-export { hasInexactWhole, parseJson, quoteLongNumbers } from "./parse-json.ts";
-export { roomIn } from "./http/room-in.ts";
+export { parseJsonBody } from "./http/declared-body.ts";
+export { isExistingDay } from "./kit/time-text.ts";
+export { hasInexactWhole, parseJson, quoteLongNumbers } from "./kit/parse-json.ts";
+export { roomIn } from "./http/read-stream.ts";
 export type { StreamedBody } from "./http/streamed-body.ts";
 export { openUpload, type Upload, type UploadFlaw, UploadInvalid, type UploadOptions, UploadTooLarge } from "./http/upload.ts";
-export { hasMoreLevels } from "./json-levels.ts";
+export { hasMoreLevels } from "./kit/parse-json.ts";
 export { passStream, readStream, type StreamReading } from "./http/read-stream.ts";
-export { notUtf8 } from "./not-utf8.ts";
+export { notUtf8 } from "./kit/not-utf8.ts";
 
 // Answers: long JSON, files and parts of files
-export { acceptedCoding } from "./http/accepted-coding.ts";
+export { acceptedCoding } from "./http/compress.ts";
 export {
   allowsRange,
   type ConditionOutcome,
@@ -100,11 +107,11 @@ export {
   type ReplacementOutcome,
   type Validators,
 } from "./http/conditional.ts";
-export { contentDisposition, dispositionName } from "./http/content-disposition.ts";
+export { contentDisposition, dispositionName } from "./http/file-name.ts";
 export { cleanFileName, cleanMediaType, isTextMediaType } from "./http/file-name.ts";
-export { jsonList } from "./http/json-list.ts";
-export { JsonPieces } from "./http/json-pieces.ts";
-export { type ByteRange, readRange } from "./http/range.ts";
+export { jsonList } from "./http/pieces.ts";
+export { JsonPieces } from "./http/pieces.ts";
+export { type ByteRange, readRange } from "./http/conditional.ts";
 export { type SendingInput, sendStream, type StreamAnswer } from "./http/send-stream.ts";
 
 // Configuration
@@ -125,28 +132,34 @@ export {
   type SecretInput,
   secret,
   secretFromEnv,
-} from "./config.ts";
-export { DURATION, parseDuration } from "./parse-duration.ts";
-export { guardCall, reportFailure, withHandledRejections } from "./guard-call.ts";
-export { withoutEnd } from "./without-end.ts";
-export { createLive, type Live, type PrepareChange, type Replaceable, selectLive } from "./live.ts";
-export { Overlap, type OverlapOptions } from "./overlap.ts";
-export { Secret } from "./secret.ts";
+} from "./config/load-config.ts";
+export { DURATION, parseDuration } from "./kit/time-text.ts";
+export { guardCall, reportFailure, withHandledRejections } from "./grammar/guard-call.ts";
+export { withoutEnd } from "./kit/text.ts";
+export { createLive, type Live, type PrepareChange, type Replaceable, selectLive } from "./config/live.ts";
+export { Overlap, type OverlapOptions } from "./kit/overlap.ts";
+export { Secret } from "./config/secret.ts";
 
 // Durable work: waits, repetition, what stores keep
-export { checkDuration } from "./clock/check-duration.ts";
-export { createSleep } from "./clock/create-sleep.ts";
-export { createSystemClock } from "./clock/system-clock.ts";
-export { orAborted } from "./or-aborted.ts";
-export { createPendingUploads, PENDING_SWEEP_MS, type PendingUploads, pendingUpload, pendingUploads } from "./pending-uploads.ts";
-export { addModelUsage } from "./add-model-usage.ts";
-export { readOncePerTurn } from "./read-once-per-turn.ts";
-export { readPages } from "./read-pages.ts";
-export { readFindCursor, toFindCursor } from "./find/find-cursor.ts";
-export { findPage, type FindOrder, type FindPlace, type FindSource, type FoundPage } from "./find/find-page.ts";
-export { createTagIndex, type Tagged, type TagIndex } from "./find/tag-index.ts";
-export { wordsOf } from "./find/words-of.ts";
-export { isStoreAway } from "./store-away.ts";
-export { findStoreMismatch, findStoreTooNew, stepsFrom, StoreForeign, StoreTooNew, StoreUnmigrated } from "./store-format.ts";
-export { retryWhileStoreAway, type StoreRetry } from "./store-retry.ts";
-export { writeAgain } from "./write-again.ts";
+export { checkDuration } from "./kit/clock.ts";
+export { createSleep } from "./kit/clock.ts";
+export { createSystemClock } from "./kit/clock.ts";
+export { orAborted } from "./kit/clock.ts";
+export {
+  createPendingUploads,
+  PENDING_SWEEP_MS,
+  type PendingUploads,
+  pendingUpload,
+  pendingUploads,
+} from "./kit/pending-uploads.ts";
+export { addModelUsage } from "./kit/model-usage.ts";
+export { readOncePerTurn } from "./kit/store-calls.ts";
+export { readPages } from "./kit/store-calls.ts";
+export { readFindCursor, toFindCursor } from "./kit/find-page.ts";
+export { findPage, type FindOrder, type FindPlace, type FindSource, type FoundPage } from "./kit/find-page.ts";
+export { createTagIndex, type Tagged, type TagIndex } from "./kit/tag-index.ts";
+export { wordsOf } from "./kit/find-page.ts";
+export { isStoreAway } from "./kit/store-calls.ts";
+export { findStoreMismatch, findStoreTooNew, stepsFrom, StoreForeign, StoreTooNew, StoreUnmigrated } from "./kit/store-format.ts";
+export { retryWhileStoreAway, type StoreRetry } from "./kit/store-calls.ts";
+export { writeAgain } from "./kit/store-calls.ts";

@@ -2,7 +2,7 @@ import { createManualClock, manualClock } from "@portico/adapters/clock/manual";
 import { systemClock } from "@portico/adapters/clock/system";
 import { defineAdapter, ports } from "@portico/core";
 import { describe, expect, it } from "vitest";
-import { builtIn } from "../../core/src/built-in.ts";
+import { builtIn } from "../../core/src/grammar/app-ports.ts";
 import { clockConformance } from "./clock.ts";
 import { openAdapter } from "./open-adapter.ts";
 

@@ -11,12 +11,7 @@ export interface RuleGroup {
 export const RULES: readonly RuleGroup[] = [
   {
     name: "origins and hosts",
-    files: [
-      "core/src/http/is-origin-allowed.ts",
-      "core/src/http/origin-rule.ts",
-      "core/src/http/host-rule.ts",
-      "core/src/http/linger.ts",
-    ],
+    files: ["core/src/http/origin-rule.ts", "core/src/http/host-rule.ts", "core/src/http/linger.ts"],
     tests: ["spec/grammar/*.test.ts", "spec/realtime/door.test.ts"],
   },
   {
@@ -45,7 +40,7 @@ export const RULES: readonly RuleGroup[] = [
     name: "attachments and media",
     files: [
       "plugins/src/attachments-media/guards.ts",
-      "core/src/pending-uploads.ts",
+      "core/src/kit/pending-uploads.ts",
       "plugins/src/attachments-media/signed-links.ts",
     ],
     tests: ["spec/attachments-media/*.test.ts", "spec/conversations-runs/files.test.ts"],

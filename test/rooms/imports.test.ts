@@ -79,7 +79,7 @@ describe("the reader of imports", () => {
 
   it("finds the imports of this repository", () => {
     expect(imports.length).toBeGreaterThan(300);
-    expect(imports.some(({ file, target }) => file === "core/src/surface.ts" && target === "h3")).toBe(true);
+    expect(imports.some(({ file, target }) => file === "core/src/http/surface.ts" && target === "h3")).toBe(true);
   });
 });
 

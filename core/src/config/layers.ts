@@ -1,6 +1,5 @@
 import { dirname, resolve } from "node:path";
-import { nearestWord } from "./nearest.ts";
-import { type ConfigProblem, foundKind } from "./problem.ts";
+import { type ConfigProblem, foundKind, nearestWord } from "./problem.ts";
 import { resolveSecret, secretFileOf } from "./secret-reference.ts";
 import type { ConfigShape } from "./shape.ts";
 

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { Secret } from "../secret.ts";
+import { Secret } from "./secret.ts";
 
 /**
  * Reads the spelling of a secret. Returns a `Secret`, or the unchanged value if it is not a valid spelling (the schema then

@@ -1,11 +1,10 @@
-import type { ChannelContract } from "../channel.ts";
+import type { ChannelContract } from "../grammar/channel.ts";
 import type { Area } from "../ports/areas.ts";
-import type { Events, RouteContract, Schema } from "../route.ts";
-import type { DocumentInfo } from "./document-info.ts";
-import { type JsonSchema, SchemaBook } from "./schema-book.ts";
+import type { Events, RouteContract, Schema } from "../grammar/contract.ts";
+import { type DocumentInfo, type JsonSchema, SchemaBook } from "./schema-book.ts";
 import { type Security, type SecurityScheme, securitySchemesOf } from "./security-schemes.ts";
 
-export type { DocumentInfo } from "./document-info.ts";
+export type { DocumentInfo } from "./schema-book.ts";
 export type { Security, SecurityScheme } from "./security-schemes.ts";
 
 /** Options of an AsyncAPI document. */

@@ -1,11 +1,10 @@
 import { createFetch } from "ofetch";
 import type { InferInput } from "valibot";
-import type { Contract, EventOf, Events, RouteContract, Schema } from "../route.ts";
-import { type CallCode, CallFailed, callFailed } from "./call-failed.ts";
-import { readEvents } from "./read-events.ts";
+import { EventSourceParserStream } from "eventsource-parser/stream";
+import type { Contract, EventOf, Events, RouteContract, Schema } from "../grammar/contract.ts";
+import { type ErrorCatalogue, type ErrorMaker, type FaultCode, faults, ServiceError } from "../grammar/error.ts";
 
-export { CallFailed } from "./call-failed.ts";
-export { parseJson } from "../parse-json.ts";
+export { parseJson } from "../kit/parse-json.ts";
 
 /** Options of a client. */
 export interface ClientOptions {
@@ -130,4 +129,100 @@ export type CodeOf<C extends RouteContract> = CallCode<C>;
 /** Whether an error is a failed call, with the codes of one route. */
 export function isCallFailed<C extends RouteContract>(error: unknown, _route: C): error is CallFailed<CodeOf<C>> {
   return CallFailed.is(error);
+}
+
+/** The codes that a route can fail with: its own codes, those of the request grammar, and `unknown` for any other answer. */
+export type CallCode<C extends RouteContract> =
+  | (C["errors"] extends ErrorCatalogue ? keyof C["errors"] & string : never)
+  | FaultCode
+  | "unknown";
+
+/** The service answered with an error. */
+export class CallFailed<Code extends string = string> extends Error {
+  override readonly name = "CallFailed";
+  readonly status: number;
+  readonly code: Code;
+  /** The body of the error answer: parsed if it is JSON, otherwise its text. */
+  readonly body: unknown;
+  readonly headers: Headers;
+
+  constructor(status: number, code: Code, body: unknown, headers: Headers) {
+    super(`The call failed: ${code} (${status})`);
+    this.status = status;
+    this.code = code;
+    this.body = body;
+    this.headers = headers;
+  }
+
+  /** Recognised by name, so that it works across duplicate copies of this package. */
+  static is(value: unknown): value is CallFailed {
+    return value instanceof Error && value.name === "CallFailed" && "code" in value && "status" in value;
+  }
+}
+
+/** Turns an error answer into the error that the caller catches. */
+export async function callFailed(route: RouteContract, response: Response): Promise<CallFailed> {
+  const text = await response.text();
+  return failureOf(route, response.status, parsed(text), response.headers);
+}
+
+/** The same for a body that was already read: the last event of a broken stream. */
+export function failureOf(route: RouteContract, status: number, body: unknown, headers: Headers): CallFailed {
+  return new CallFailed(status, codeOf(route, status, body), body, headers);
+}
+
+/**
+ * Areas have different error envelopes. The code is in the body, or is found by rendering each known error with the route's
+ * envelope.
+ */
+function codeOf(route: RouteContract, status: number, body: unknown): string {
+  const known: ErrorMaker[] = [...Object.values(route.errors ?? {}), ...Object.values({ ...faults, ...route.faults })];
+  const told = wordsOf(body);
+  const byWord = known.find((each) => told.includes(each.code));
+  if (byWord) return byWord.code;
+  const text = JSON.stringify(body);
+  const at = { method: route.method, path: route.path };
+  // In a stream, the status is that of the head, which was sent before the error.
+  const rendered = known.filter((each) => status < 400 || each.status === status);
+  return rendered.find((each) => JSON.stringify(route.envelope(new ServiceError(each), at)) === text)?.code ?? "unknown";
+}
+
+function wordsOf(body: unknown): unknown[] {
+  const { error, code } = (typeof body === "object" && body !== null ? body : {}) as { error?: unknown; code?: unknown };
+  const { code: inner, type } = (typeof error === "object" && error !== null ? error : {}) as { code?: unknown; type?: unknown };
+  return [code, error, inner, type];
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+/**
+ * The declared events of a stream, read one by one. Leaving the loop ends the connection. Undeclared events are ignored, so that
+ * a service can add new ones. Throws CallFailed on the final event `error` of a broken source, and the connection's error when it
+ * is cut.
+ */
+export async function* readEvents<E extends Events>(
+  route: RouteContract,
+  response: Response,
+  events: E,
+): AsyncGenerator<EventOf<E>, void> {
+  if (!response.body) return;
+  // The stream types of the platform and of the library differ only in details that are unused here.
+  const text = response.body.pipeThrough(new TextDecoderStream() as unknown as ReadableWritablePair<string, Uint8Array>);
+  const reader = text.pipeThrough(new EventSourceParserStream()).getReader();
+  try {
+    for (let next = await reader.read(); !next.done; next = await reader.read()) {
+      const { event = "message", data, id } = next.value;
+      const identified = id !== undefined && { id };
+      if (Object.hasOwn(events, event)) yield { event, data: JSON.parse(data), ...identified } as EventOf<E>;
+      else if (event === "error") throw failureOf(route, response.status, JSON.parse(data), response.headers);
+    }
+  } finally {
+    await reader.cancel().catch(() => {});
+  }
 }

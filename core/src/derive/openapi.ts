@@ -1,10 +1,9 @@
-import type { Contract } from "../route.ts";
-import type { DocumentInfo } from "./document-info.ts";
+import type { Contract } from "../grammar/contract.ts";
+import { type DocumentInfo, SchemaBook } from "./schema-book.ts";
 import { type Operation, operationOf } from "./operation.ts";
-import { SchemaBook } from "./schema-book.ts";
 import { type Security, type SecurityScheme, securitySchemesOf } from "./security-schemes.ts";
 
-export type { DocumentInfo } from "./document-info.ts";
+export type { DocumentInfo } from "./schema-book.ts";
 export type { Security, SecurityScheme } from "./security-schemes.ts";
 
 /** Options of an OpenAPI document. */

@@ -1,6 +1,6 @@
 import * as v from "valibot";
-import { type ErrorMaker, faults, ServiceError } from "../error.ts";
-import type { RouteContract } from "../route.ts";
+import { type ErrorMaker, faults, ServiceError } from "../grammar/error.ts";
+import type { RouteContract } from "../grammar/contract.ts";
 import type { JsonSchema, SchemaBook } from "./schema-book.ts";
 
 export interface Operation {

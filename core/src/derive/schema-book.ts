@@ -1,5 +1,5 @@
 import { toJsonSchema } from "@valibot/to-json-schema";
-import type { Schema } from "../route.ts";
+import type { Schema } from "../grammar/contract.ts";
 
 /** A JSON Schema of an object or a value. */
 export type JsonSchema = { readonly [keyword: string]: unknown } & {
@@ -35,4 +35,12 @@ function moved(value: unknown, name: string): unknown {
       key === "$ref" && typeof each === "string" ? each.replace("#/$defs/", `${name}.`) : moved(each, name),
     ]),
   );
+}
+
+/** The description of a document itself, in OpenAPI and AsyncAPI alike. */
+export interface DocumentInfo {
+  readonly title: string;
+  readonly version: string;
+  readonly description?: string;
+  readonly license?: { readonly name: string; readonly url?: string };
 }

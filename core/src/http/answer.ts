@@ -1,18 +1,14 @@
 import { Readable } from "node:stream";
-import type { FaultCode } from "../error.ts";
+import type { FaultCode } from "../grammar/error.ts";
 import type { RequestTrace } from "../ports/telemetry.ts";
-import type { Exchange } from "../route.ts";
+import type { Exchange } from "../grammar/contract.ts";
 import { lendBody, readDeclaredBody } from "./declared-body.ts";
-import { acceptedCoding } from "./accepted-coding.ts";
-import { CODINGS, type Coding, compress, compressPieces } from "./compress.ts";
-import type { AnswerHeaders, Door } from "./door.ts";
+import { acceptedCoding, type Coding, CODINGS, compress, compressPieces } from "./compress.ts";
+import type { AnswerHeaders, Door } from "./host-adapter.ts";
 import { EVENT_STREAM_HEADERS, EventPieces, EventsBroken } from "./event-pieces.ts";
-import { JSON_HEADERS, NO_SNIFFING } from "./json-headers.ts";
-import { JsonPieces } from "./json-pieces.ts";
-import { piecesOf, withFirst } from "./pieces.ts";
-import { admit, begin, fault, type InstalledRoute, type PathRoutes, parse, render, type SurfaceServices } from "./pipeline.ts";
-import { readQuery } from "./query.ts";
-import { idHeaders, type RequestIds, requestIds } from "./request-id.ts";
+import { idHeaders, JSON_HEADERS, NO_SNIFFING, requestIds, type RequestIds } from "./answer-headers.ts";
+import { JsonPieces, piecesOf, withFirst } from "./pieces.ts";
+import { admit, begin, fault, type InstalledRoute, parse, type PathRoutes, render, type SurfaceServices } from "./pipeline.ts";
 
 /** Why a request is refused before its route is known: a fault of the grammar, or an error of the host's own middleware. */
 export type Refusal = { readonly code: FaultCode; readonly message?: string } | { readonly thrown: unknown };
@@ -197,4 +193,18 @@ async function sendJson(door: Door, status: number, own: AnswerHeaders, json: Js
   // A HEAD request takes no piece.
   const isPacked = coding !== undefined && door.head.method !== "HEAD";
   return door.sendPieces(status, headers, isPacked ? compressPieces(all, coding) : all);
+}
+
+/**
+ * The parameters of a query. A parameter that occurs once is a string. A repeated one is an array, which the schema accepts or
+ * refuses.
+ */
+export function readQuery(search: string): Record<string, string | string[]> {
+  const query = new Map<string, string | string[]>();
+  for (const [name, value] of new URLSearchParams(search)) {
+    const known = query.get(name);
+    query.set(name, known === undefined ? value : Array.isArray(known) ? [...known, value] : [known, value]);
+  }
+  // Object.fromEntries defines own properties, so that a parameter named __proto__ is an ordinary name.
+  return Object.fromEntries(query);
 }

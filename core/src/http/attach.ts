@@ -1,9 +1,9 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import type { NodeListener, Surface } from "../surface.ts";
+import type { NodeListener, Surface } from "./surface.ts";
 import { refuseUpgrade } from "./refuse-upgrade.ts";
-import { callerIdHeader } from "./request-id.ts";
-import { withoutEnd } from "../without-end.ts";
+import { callerIdHeader } from "./answer-headers.ts";
+import { withoutEnd } from "../kit/text.ts";
 
 /** A surface that answers on a server of the host. */
 export interface Attachment {

@@ -1,7 +1,9 @@
 import { pipeline } from "node:stream";
 import { promisify } from "node:util";
 import { brotliCompress, constants, createBrotliCompress, createGzip, gzip } from "node:zlib";
+import Negotiator from "negotiator";
 import type { Pieces } from "./pieces.ts";
+import type { RequestHead } from "../grammar/contract.ts";
 
 /** The content codings of answers. */
 export const CODINGS = ["br", "gzip"] as const;
@@ -40,4 +42,18 @@ export function compressPieces(pieces: Pieces, coding: Coding): Pieces {
       await pieces.leave();
     },
   };
+}
+
+/**
+ * The content coding of an answer, by the caller's `Accept-Encoding` and its order: one of `codings`. Undefined if the answer is sent as it is,
+ * which is always possible.
+ */
+export function acceptedCoding<Coding extends string>(
+  head: Pick<RequestHead, "header">,
+  codings: readonly Coding[],
+): Coding | undefined {
+  const accepted = head.header("accept-encoding");
+  if (accepted === undefined) return undefined;
+  const best = new Negotiator({ headers: { "accept-encoding": accepted } }).encoding([...codings, "identity"]);
+  return codings.find((coding) => coding === best);
 }

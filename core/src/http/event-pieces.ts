@@ -1,6 +1,5 @@
 import type { Clock } from "../ports/clock.ts";
-import type { ReconnectTime } from "../route.ts";
-import type { EventStreams } from "./event-streams.ts";
+import type { ReconnectTime } from "../grammar/contract.ts";
 import type { Pieces } from "./pieces.ts";
 
 /**
@@ -155,4 +154,23 @@ function frameOf(item: Item): string {
 
 function frame(event: string, json: string): string {
   return `event: ${event}\ndata: ${json}\n\n`;
+}
+
+/** The open event streams of one surface. Without `end`, they end with their source or reader, which may be never. */
+export class EventStreams {
+  readonly #open = new Set<() => void>();
+  #isEnded = false;
+
+  /** Adds an open stream. `end` is called once to end it. Returns a function for the answer to call when the stream has ended. */
+  add(end: () => void): () => void {
+    if (this.#isEnded) end();
+    else this.#open.add(end);
+    return () => void this.#open.delete(end);
+  }
+
+  /** End all open streams, and from now on every new one at once. */
+  end(): void {
+    this.#isEnded = true;
+    for (const end of this.#open) end();
+  }
 }

@@ -1,4 +1,5 @@
-import { firstCharacters } from "../characters.ts";
+import { create, parse } from "content-disposition";
+import { firstCharacters } from "../kit/text.ts";
 
 const NAME_CHARACTERS = 240;
 const MIME_TYPE_CHARACTERS = 128;
@@ -34,3 +35,21 @@ export function isTextMediaType(type: string): boolean {
 const TEXT_TYPE =
   /^text\/|^application\/(?:json|xml|javascript|x-www-form-urlencoded|x-ndjson|graphql|yaml|x-yaml)$|\+(?:json|xml|yaml)$/;
 const MIME_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]*\/[a-z0-9][a-z0-9!#$&^_.+-]*$/i;
+
+/**
+ * A `Content-Disposition` header (RFC 6266) that is valid for every name: with quotes, line ends, control characters, any script,
+ * and unpaired surrogates, which become U+FFFD. A name beyond plain ASCII is sent twice. In the copy for old clients, `?`
+ * replaces the other characters.
+ */
+export function contentDisposition(type: "attachment" | "inline", name: string): string {
+  return create(name.toWellFormed(), { type });
+}
+
+/** The file name in a `Content-Disposition` header of another server, as it is: clean it before use. Undefined without one. */
+export function dispositionName(header: string): string | undefined {
+  try {
+    return parse(header).parameters["filename"];
+  } catch {
+    return undefined;
+  }
+}

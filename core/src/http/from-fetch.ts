@@ -2,15 +2,14 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { PassThrough, Readable, type Writable } from "node:stream";
 import { FastResponse, type ServerRequest } from "srvx";
 import type { Clock } from "../ports/clock.ts";
-import type { RequestHead } from "../route.ts";
-import { type AnswerHeaders, CALLER_LEFT, type Door } from "./door.ts";
+import type { RequestHead } from "../grammar/contract.ts";
+import { type AnswerHeaders, CALLER_LEFT, type Door } from "./host-adapter.ts";
 import { isEventStream } from "./event-pieces.ts";
 import { abandon, linger } from "./linger.ts";
-import { decodeParams, type RawParams } from "./path-params.ts";
+import { decodeParams, type RawParams, searchOf, type SurfaceEvent } from "./surface-event.ts";
 import type { Pieces } from "./pieces.ts";
-import { searchOf, type SurfaceEvent } from "./surface-event.ts";
-import { webHeaders, withHeaders } from "./web-headers.ts";
-import { toWebStream } from "./web-stream.ts";
+import { webHeaders, withHeaders } from "./answer-headers.ts";
+import { toWebStream } from "./read-stream.ts";
 
 /** Statuses without a body: the Response constructor refuses a body for them. */
 const BODYLESS: ReadonlySet<number> = new Set([204, 205, 304]);

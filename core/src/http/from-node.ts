@@ -2,15 +2,14 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Writable } from "node:stream";
 import { sendNodeResponse } from "srvx/node";
 import type { Clock } from "../ports/clock.ts";
-import type { RequestHead } from "../route.ts";
-import { type AnswerHeaders, CALLER_LEFT, type Door } from "./door.ts";
+import type { RequestHead } from "../grammar/contract.ts";
+import { type AnswerHeaders, CALLER_LEFT, type Door } from "./host-adapter.ts";
 import { isEventStream } from "./event-pieces.ts";
 import { linger } from "./linger.ts";
-import { decodeParams, type RawParams } from "./path-params.ts";
+import { decodeParams, type RawParams, searchOf, type SurfaceEvent } from "./surface-event.ts";
 import type { Pieces } from "./pieces.ts";
-import { roomIn } from "./room-in.ts";
-import { searchOf, type SurfaceEvent } from "./surface-event.ts";
-import { withHeaders } from "./web-headers.ts";
+import { roomIn } from "./read-stream.ts";
+import { withHeaders } from "./answer-headers.ts";
 
 /** Whether the caller has disconnected. On Deno, the request fails a moment before its response is destroyed. */
 export function hasLeft(response: ServerResponse): boolean {

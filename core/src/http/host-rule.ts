@@ -1,6 +1,10 @@
-import type { IncomingMessage } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { BlockList, isIP, isIPv6 } from "node:net";
-import type { FaultCode } from "../error.ts";
+import { type FaultCode, faults } from "../grammar/error.ts";
+import type { Surface } from "./surface.ts";
+import type { Refusal } from "./answer.ts";
+import { refuseUpgrade } from "./refuse-upgrade.ts";
+import { callerIdHeader } from "./answer-headers.ts";
 
 /** Why a request is refused for the host that it names. */
 export interface HostRefusal {
@@ -68,4 +72,38 @@ function isLoopback(name: string): boolean {
 
 function isAddress(name: string): boolean {
   return name.startsWith("[") || isIP(name) === 4;
+}
+
+/** The doors of a surface. They can be told to refuse a request. */
+export interface Doors {
+  fetch(request: Request, refusal?: Refusal): Promise<Response>;
+  node(request: IncomingMessage, response: ServerResponse, refusal?: Refusal): void | Promise<void>;
+}
+
+/** `surface` for requests that name one of `hosts`, or this machine. Other requests are refused with the surface's own errors. */
+export function hostBound(surface: Surface, hosts: readonly string[], doors: Doors): Surface {
+  const refusalOf = hostRule(hosts);
+  return {
+    ...surface,
+    forHosts: (others) => surface.forHosts(others),
+    fetch: (request) => doors.fetch(request, refusalOfRequest(request, refusalOf)),
+    node: (request, response) => doors.node(request, response, refusalOf(hostsOf(request))),
+    upgrade(request, socket, head) {
+      const refusal = refusalOf(hostsOf(request));
+      if (!refusal) return surface.upgrade(request, socket, head);
+      const { status, message } = faults[refusal.code];
+      refuseUpgrade(socket, status, { error: refusal.code, message: refusal.message ?? message }, callerIdHeader(request));
+      return true;
+    },
+  };
+}
+
+/**
+ * The `Host` header and the host of the URL. A fetch host does not tell which of them the caller named, so both must be allowed.
+ */
+function refusalOfRequest(request: Request, refusalOf: ReturnType<typeof hostRule>): HostRefusal | undefined {
+  const { host } = new URL(request.url);
+  // Several `Host` headers arrive joined by a comma.
+  const named = request.headers.get("host")?.split(",") ?? [host];
+  return refusalOf(named) ?? (named[0] === host ? undefined : refusalOf([host]));
 }

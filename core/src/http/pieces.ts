@@ -28,3 +28,44 @@ export function withFirst(first: readonly (string | Uint8Array)[], rest: Pieces)
     leave: () => rest.leave(),
   };
 }
+
+/**
+ * A JSON answer that is made piece by piece, for answers that grow with the stored data. A handler of a `json` route returns it
+ * in place of the value. All pieces together must be one JSON text that fits the route's schema; this is not checked. The next
+ * piece is requested when there is room for it. When the reader leaves, the source's `return` runs. If the source fails, the
+ * answer breaks off and is invalid JSON.
+ */
+export class JsonPieces implements AsyncIterable<string> {
+  readonly #pieces: AsyncIterable<string>;
+
+  constructor(pieces: AsyncIterable<string>) {
+    this.#pieces = pieces;
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<string> {
+    return this.#pieces[Symbol.asyncIterator]();
+  }
+}
+
+const PIECE_CHARACTERS = 64 * 1024;
+
+/**
+ * `{"name":[…]}`, page by page, for a `json` route. A long list is never held in memory, and a short one is sent in one piece.
+ */
+export function jsonList(name: string, pages: AsyncIterable<readonly unknown[]>): JsonPieces {
+  return new JsonPieces(
+    (async function* () {
+      let [text, separator] = [`{"${name}":[`, ""];
+      for await (const page of pages) {
+        for (const item of page) {
+          text += separator + JSON.stringify(item);
+          separator = ",";
+        }
+        if (text.length < PIECE_CHARACTERS) continue;
+        yield text;
+        text = "";
+      }
+      yield `${text}]}`;
+    })(),
+  );
+}

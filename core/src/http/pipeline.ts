@@ -1,17 +1,22 @@
 import * as v from "valibot";
-import { findShortage, SHORTAGE_WORDS } from "../shortage.ts";
-import { type Envelope, type FaultCode, type Faults, faults, ServiceError } from "../error.ts";
+import {
+  type Envelope,
+  type FaultCode,
+  faults,
+  type Faults,
+  findShortage,
+  ServiceError,
+  SHORTAGE_WORDS,
+} from "../grammar/error.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
-import { guardCall, isThenable } from "../guard-call.ts";
-import { isStoreUnavailable } from "../store-away.ts";
+import { guardCall, isThenable } from "../grammar/guard-call.ts";
+import { isStoreUnavailable } from "../kit/store-calls.ts";
 import type { RequestTrace, Telemetry } from "../ports/telemetry.ts";
-import type { Events, Guard, RequestHead, RouteContract, Schema } from "../route.ts";
+import type { Events, Guard, RequestHead, RouteContract, Schema } from "../grammar/contract.ts";
 import { BodyCut, BodySilent, BodyTooLarge } from "./body.ts";
-import type { EventStreams } from "./event-streams.ts";
-import { NO_SNIFFING } from "./json-headers.ts";
-import { idHeaders, type RequestIds } from "./request-id.ts";
-import { hasMediaType } from "./media-type.ts";
+import type { EventStreams } from "./event-pieces.ts";
+import { idHeaders, NO_SNIFFING, type RequestIds } from "./answer-headers.ts";
 
 /** Default limit of a JSON body in bytes. */
 const BODY_LIMIT = 1024 * 1024;
@@ -242,4 +247,12 @@ function describeIssue(issue: v.BaseIssue<unknown>): string {
   const path = v.getDotPath(issue);
   // `received` quotes the caller's input. Only the expected value is sent back.
   return `${path ?? "(body)"}: expected ${issue.expected ?? "another value"}`;
+}
+
+/** Whether a Content-Type header names one of the accepted media types. Parameters such as `charset` are ignored. */
+export function hasMediaType(contentType: string | undefined, accepted: readonly string[]): boolean {
+  if (contentType === undefined) return false;
+  const end = contentType.indexOf(";");
+  const essence = (end < 0 ? contentType : contentType.slice(0, end)).trim().toLowerCase();
+  return accepted.includes(essence);
 }

@@ -1,5 +1,5 @@
 import type { Readable, Writable } from "node:stream";
-import { guardCall } from "../guard-call.ts";
+import { guardCall } from "../grammar/guard-call.ts";
 
 /** What is done with a stream that an adapter made. */
 export interface StreamReading {
@@ -63,4 +63,42 @@ function bytesOf(chunk: unknown): Buffer {
   if (Buffer.isBuffer(chunk)) return chunk;
   if (chunk instanceof Uint8Array) return Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
   throw new TypeError(`A stream of an adapter must give Buffers, and gave a value of the type ${typeof chunk}`);
+}
+
+/**
+ * A Node stream as a web stream, with backpressure. Not `Readable.toWeb`: if its reader cancels, Node 24 still enqueues buffered
+ * chunks on the closed controller, which is an uncaught exception.
+ */
+export function toWebStream(source: Readable): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        source.pause();
+        readStream(source, {
+          chunk(chunk) {
+            controller.enqueue(new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+            if ((controller.desiredSize ?? 0) <= 0) source.pause();
+          },
+          end: () => controller.close(),
+          broke: (error) => controller.error(error),
+        });
+      },
+      pull: () => void source.resume(),
+      // The stream is read no further. A controller that is closed must not be told of it.
+      cancel: () => void source.removeAllListeners("data").removeAllListeners("end").destroy(),
+    },
+    { highWaterMark: 1 },
+  );
+}
+
+/** Resolves when a stream accepts more data after a `write` that returned false, or when its reader has left. */
+export function roomIn(stream: Writable): Promise<void> {
+  if (stream.destroyed) return Promise.resolve();
+  return new Promise((resolve) => {
+    const settle = () => {
+      stream.off("drain", settle).off("close", settle);
+      resolve();
+    };
+    stream.on("drain", settle).on("close", settle);
+  });
 }

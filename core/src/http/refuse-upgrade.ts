@@ -1,6 +1,6 @@
 import { STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
-import { NO_SNIFFING } from "./json-headers.ts";
+import { NO_SNIFFING } from "./answer-headers.ts";
 
 /**
  * Answer a connection that asked for another protocol with an HTTP response, and end it. `body` is sent as JSON. `headers` are

@@ -1,6 +1,6 @@
 import type { Readable, Writable } from "node:stream";
 import type { Clock, Timer } from "../ports/clock.ts";
-import type { Exchange, RequestHead } from "../route.ts";
+import type { Exchange, RequestHead } from "../grammar/contract.ts";
 import { readStream } from "./read-stream.ts";
 
 /** A reader that takes no data for this long counts as gone. Slow readers are allowed. */

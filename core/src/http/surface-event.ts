@@ -1,6 +1,9 @@
 import type { ServerResponse } from "node:http";
 import { type H3, H3Event } from "h3";
 import type { ServerRequest } from "srvx";
+import { CALLER_LEFT } from "./host-adapter.ts";
+import type { SurfaceServices } from "./pipeline.ts";
+import type { RequestIds } from "./answer-headers.ts";
 
 /** A request on its way through the h3 app of a surface. */
 export class SurfaceEvent extends H3Event {
@@ -58,4 +61,65 @@ function ownContext({ context }: ServerRequest): H3Event["context"] | undefined 
   if (!context) return undefined;
   const { matchedRoute: _route, params: _params, middlewareParams: _middlewareParams, ...others } = context;
   return others;
+}
+
+export type RawParams = Readonly<Record<string, string>> | undefined;
+
+export interface PathParams {
+  readonly params: Readonly<Record<string, string>>;
+  /** An escape cannot be decoded. All parameters are then left undecoded. */
+  readonly isMalformed: boolean;
+}
+
+/**
+ * The parameters of a path, decoded once. Parameters that cannot be decoded stay unchanged, so that the credential is checked and
+ * refused first.
+ */
+export function decodeParams(raw: RawParams): PathParams {
+  if (raw === undefined) return NONE;
+  const entries = Object.entries(raw);
+  if (entries.length === 0) return NONE;
+  try {
+    return {
+      params: Object.fromEntries(entries.map(([name, value]) => [name, decodeURIComponent(value)])),
+      isMalformed: false,
+    };
+  } catch {
+    return { params: { ...raw }, isMalformed: true };
+  }
+}
+
+const NONE: PathParams = { params: Object.freeze({}), isMalformed: false };
+
+/**
+ * Tell of a request that middleware or a route of the host has answered. `answer` tells of all others. Only now is it known which of them
+ * has answered, so that the beginning is told late.
+ */
+export function tellHostAnswer(
+  surface: string,
+  event: SurfaceEvent,
+  status: number,
+  ids: RequestIds,
+  { telemetry }: Pick<SurfaceServices, "telemetry">,
+): void {
+  const { req, context, arrivedAt, target } = event;
+  const trace = telemetry.begin({
+    id: ids.own,
+    callerRequestId: ids.ofCaller,
+    area: surface,
+    route: "host",
+    method: req.method,
+    path: context.matchedRoute?.route ?? "",
+    scheme: target.protocol === "https:" ? "https" : "http",
+    header: (name) => req.headers.get(name) ?? undefined,
+    beganMsAgo: performance.now() - arrivedAt,
+  });
+  trace.end({ status });
+}
+
+/** Calls `over` with the sent status when Node has sent an answer, or has lost its reader. */
+export function onResponseOver(response: ServerResponse, over: (status: number) => void): void {
+  const end = () => over(response.headersSent ? response.statusCode : CALLER_LEFT);
+  if (response.closed) end();
+  else response.once("close", end);
 }

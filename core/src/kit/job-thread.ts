@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import { orAborted } from "../or-aborted.ts";
+import { orAborted } from "./clock.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 
 /** Thrown if a job exceeded its time. The job was ended. */

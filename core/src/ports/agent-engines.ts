@@ -1,4 +1,4 @@
-import { defineManyPort, type ManyPort } from "../port.ts";
+import { defineManyPort, type ManyPort } from "../grammar/port.ts";
 import type { AgentDefinition } from "./agents.ts";
 import type { MeasuredModelCall } from "./telemetry.ts";
 import type { ToolCaller, ToolDefinition, ToolResult } from "./tools.ts";

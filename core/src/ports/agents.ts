@@ -1,4 +1,4 @@
-import { definePort, type Port } from "../port.ts";
+import { definePort, type Port } from "../grammar/port.ts";
 import type { Document } from "./documents.ts";
 import type { ScheduleOverlap, ScheduleTiming } from "./schedules.ts";
 import type { RiskLevel } from "./tools.ts";

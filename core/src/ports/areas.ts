@@ -1,7 +1,7 @@
-import type { ChannelContract } from "../channel.ts";
+import type { ChannelContract } from "../grammar/channel.ts";
 import type { Security } from "../derive/security-schemes.ts";
-import { definePort, type Port } from "../port.ts";
-import type { Contract } from "../route.ts";
+import { definePort, type Port } from "../grammar/port.ts";
+import type { Contract } from "../grammar/contract.ts";
 
 /** The public description of one plugin of the app. Pure data: documents are made from it. */
 export interface Area {

@@ -1,4 +1,4 @@
-import { definePort, type Port } from "../port.ts";
+import { definePort, type Port } from "../grammar/port.ts";
 import type { AgentProblem, CheckedAgent } from "./agents.ts";
 import type { ToolDefinition } from "./tools.ts";
 import type { ModelUsage } from "./usage.ts";

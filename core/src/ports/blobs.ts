@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { definePort, type Port } from "../port.ts";
+import { definePort, type Port } from "../grammar/port.ts";
 
 /**
  * Bytes of any length under keys: attachments, media. Blobs are always streamed, so that memory does not grow with their size.

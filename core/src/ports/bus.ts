@@ -1,4 +1,4 @@
-import { definePort, type Port } from "../port.ts";
+import { definePort, type Port } from "../grammar/port.ts";
 
 /**
  * Hints between all processes that serve one instance. A message goes to every subscription of its topic, in every process: in

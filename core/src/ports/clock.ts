@@ -1,4 +1,4 @@
-import { definePort, type Port } from "../port.ts";
+import { definePort, type Port } from "../grammar/port.ts";
 
 /** Time is a port, so that a test can control it. */
 export interface Clock {

@@ -1,4 +1,4 @@
-import { defineManyPort, type ManyPort } from "../port.ts";
+import { defineManyPort, type ManyPort } from "../grammar/port.ts";
 
 /**
  * Named text documents that people may edit at any time: `agent.json`, workflow definitions. An app has one source for each

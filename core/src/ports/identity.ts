@@ -1,4 +1,4 @@
-import { definePort, type Port } from "../port.ts";
+import { definePort, type Port } from "../grammar/port.ts";
 
 /** The holders of tokens of the agent service (open points 1: roles). */
 export interface Identity {

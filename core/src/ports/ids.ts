@@ -1,4 +1,4 @@
-import { definePort, type Port } from "../port.ts";
+import { definePort, type Port } from "../grammar/port.ts";
 
 /** Random IDs are a port, so that a test can predict them. Every ID is unique. For secrets, use `secrets`. */
 export interface Ids {

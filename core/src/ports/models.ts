@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { defineManyPort, type ManyPort } from "../port.ts";
+import { defineManyPort, type ManyPort } from "../grammar/port.ts";
 
 /** The two wire formats that callers and providers speak (specification 4.1). */
 export type ModelProtocol = "messages" | "chat-completions";

@@ -1,4 +1,4 @@
-import { definePort, type Port } from "../port.ts";
+import { definePort, type Port } from "../grammar/port.ts";
 
 /**
  * Tells which process holds a client's connection. A process registers the sockets that it holds. Its entries disappear with it:

@@ -1,4 +1,4 @@
-import { definePort, type Port } from "../port.ts";
+import { definePort, type Port } from "../grammar/port.ts";
 
 /**
  * Whether the app can do its work now. Adapters and plugins add a check for each service that they depend on. The probes ask all of

@@ -1,4 +1,4 @@
-import { definePort, type Port } from "../port.ts";
+import { definePort, type Port } from "../grammar/port.ts";
 
 /** Long-lived two-way connections with clients: named events in both directions (specification 4.6 and 6.2). */
 export interface Realtime {

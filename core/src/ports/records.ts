@@ -1,4 +1,4 @@
-import { definePort, type Port } from "../port.ts";
+import { definePort, type Port } from "../grammar/port.ts";
 
 /**
  * Typed collections of JSON records with declared indexes and optimistic locking. A write is durable when its promise resolves.

@@ -1,4 +1,4 @@
-import { definePort, type Port } from "../port.ts";
+import { definePort, type Port } from "../grammar/port.ts";
 
 /**
  * Starts things at planned times: once per planned time, over restarts and in any number of processes. An area that has schedules defines a

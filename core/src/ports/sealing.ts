@@ -1,4 +1,4 @@
-import { definePort, type Port } from "../port.ts";
+import { definePort, type Port } from "../grammar/port.ts";
 
 /**
  * Encrypts texts, so that stores do not hold them in plain form. They are sealed with the instance's key, and only the same

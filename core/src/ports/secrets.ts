@@ -1,6 +1,6 @@
-import type { CredentialPrefix } from "../credential-prefixes.ts";
-import { definePort, type Port } from "../port.ts";
-import type { Secret } from "../secret.ts";
+import type { CredentialPrefix } from "../kit/credential-prefixes.ts";
+import { definePort, type Port } from "../grammar/port.ts";
+import type { Secret } from "../config/secret.ts";
 
 /** Creates, stores and compares secrets. No other code in an app handles their bytes. */
 export interface Secrets {

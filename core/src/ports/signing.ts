@@ -1,4 +1,4 @@
-import { definePort, type Port } from "../port.ts";
+import { definePort, type Port } from "../grammar/port.ts";
 
 /**
  * Short signatures with the instance's key, for texts that the instance issues and must recognise later: links, tickets. A

@@ -1,4 +1,4 @@
-import { definePort, type Port } from "../port.ts";
+import { definePort, type Port } from "../grammar/port.ts";
 
 /**
  * Information for the operators of the app. Never a secret, a prompt or a body: callers pass names, numbers and codes. The only exception is

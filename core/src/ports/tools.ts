@@ -1,4 +1,4 @@
-import { defineManyPort, type ManyPort } from "../port.ts";
+import { defineManyPort, type ManyPort } from "../grammar/port.ts";
 
 /** A provider of tools: built in, an MCP server, a plugin. */
 export interface ToolSource {

@@ -1,4 +1,4 @@
-import { definePort, type Port } from "../port.ts";
+import { definePort, type Port } from "../grammar/port.ts";
 
 /**
  * Counts and latencies of model calls, by who made them and what they called, and of other work by how it ended. They are kept by minute for

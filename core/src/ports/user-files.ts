@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { defineManyPort, type ManyPort } from "../port.ts";
+import { defineManyPort, type ManyPort } from "../grammar/port.ts";
 import type { Write } from "./records.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { definePort, type Port } from "../port.ts";
+import { definePort, type Port } from "../grammar/port.ts";
 
 /**
  * Paths of the app's surfaces on which hosts with fetch functions open WebSockets: Deno, Bun, and every server of

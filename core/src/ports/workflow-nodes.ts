@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import type { GenericSchema } from "valibot";
 import type { ModelUsage } from "./usage.ts";
-import { defineManyPort, type ManyPort } from "../port.ts";
+import { defineManyPort, type ManyPort } from "../grammar/port.ts";
 import type { BlobSource } from "./blobs.ts";
 
 /**

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { io } from "socket.io-client";
-import { faults } from "../../../core/src/error.ts";
+import { faults } from "../../../core/src/grammar/error.ts";
 import { startFakeUpstream } from "../../harness/fake-upstream.ts";
 import { png } from "../../harness/media-samples.ts";
 import { runCommand, runPortico, startPortico, temporaryFolder } from "../../harness/portico-process.ts";

@@ -1,4 +1,4 @@
-import { hasMoreLevels } from "../../json-levels.ts";
+import { hasMoreLevels } from "../parse-json.ts";
 import { type SchemaPath, subschemas } from "./subschemas.ts";
 
 /** A JSON Schema that is an object. */

@@ -1,7 +1,8 @@
+import { createContext, Script } from "node:vm";
 import type { ValidateFunction } from "ajv";
-import { type JsonSchema, isTooLarge } from "./bound-schema.ts";
-import { type CompileOptions, compileSchema, SchemaInvalid } from "./compile-schema.ts";
-import { withoutUncheckable } from "./uncheckable-patterns.ts";
+import { isTooLarge, type JsonSchema, patternWeight, SCHEMA_LIMITS, SCHEMA_PATTERN_LENGTH } from "./bound-schema.ts";
+import { type CompileOptions, compileSchema, isPattern, SchemaInvalid } from "./compile-schema.ts";
+import { isRecord } from "../json-object.ts";
 
 /** One violation of a schema. It contains no part of the value. */
 export interface SchemaFault {
@@ -123,3 +124,95 @@ function compile({ schema: text, isForeign, ...options }: CheckJob): Compiled | 
 }
 
 const TOO_LARGE = `A JSON Schema has at most ${SCHEMA_VALUES} values and 100 levels`;
+
+const around = createContext({ check: undefined as (() => CheckResult) | undefined });
+const call = new Script("check()");
+
+/**
+ * Checks a value on the event loop, for callers that cannot wait, such as the reading of a definition. Undefined if the check takes more than
+ * `ms` of processor time. Only the timeout of `node:vm` can stop synchronous code. It measures elapsed time, so a process that was suspended or
+ * has little processor time gets more time.
+ */
+export function checkJsonNow(job: CheckJob, ms: number): CheckResult | undefined {
+  for (let timeout = Math.max(1, Math.round(ms)); ; timeout *= 2) {
+    const before = processorMs();
+    around["check"] = () => checkJson(job);
+    try {
+      return call.runInContext(around, { timeout }) as CheckResult;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ERR_SCRIPT_EXECUTION_TIMEOUT") throw error;
+      // The timer may fire slightly too early.
+      if (processorMs() - before >= ms * 0.9) return undefined;
+    } finally {
+      around["check"] = undefined;
+    }
+  }
+}
+
+/** Processor time of this thread. Before Node.js 23.9 it is that of the process, which is larger, so no check takes longer than the limit. */
+function processorMs(): number {
+  const { user, system } = process.threadCpuUsage?.() ?? process.cpuUsage();
+  return (user + system) / 1000;
+}
+
+/** A schema without the patterns that cannot be checked here, and these patterns. */
+export interface CheckableSchema {
+  readonly schema: JsonSchema;
+  readonly unchecked: readonly string[];
+}
+
+/** Without a pattern, a value could match these although it should not, and be refused. */
+const NEGATING = new Set(["else", "if", "maxContains", "not", "oneOf", "then", "unevaluatedItems", "unevaluatedProperties"]);
+/** Their values are data. */
+const DATA = new Set(["const", "default", "enum", "examples"]);
+
+/**
+ * Leaves out the patterns that RE2 lacks or that are too long, and the keywords that would refuse correct values without them. The schema's
+ * author checks these: a server of tools checks its arguments anyway.
+ */
+export function withoutUncheckable(schema: JsonSchema): CheckableSchema {
+  const unchecked = new Set<string>();
+  let weight = 0;
+  const isUnchecked = (source: string): boolean => {
+    weight += patternWeight(source);
+    const isBad = source.length > SCHEMA_PATTERN_LENGTH || weight > SCHEMA_LIMITS.patterns || !isPattern(source);
+    if (isBad) unchecked.add(source);
+    return isBad;
+  };
+  forEachPattern(schema, isUnchecked);
+  return unchecked.size === 0
+    ? { schema, unchecked: [] }
+    : { schema: weaken(schema, unchecked) as JsonSchema, unchecked: [...unchecked] };
+}
+
+function forEachPattern(value: unknown, tell: (source: string) => void): void {
+  if (typeof value !== "object" || value === null) return;
+  for (const [key, each] of Object.entries(value)) {
+    if (key === "pattern" && typeof each === "string") tell(each);
+    if (key === "patternProperties" && isRecord(each)) for (const source of Object.keys(each)) tell(source);
+    if (!DATA.has(key)) forEachPattern(each, tell);
+  }
+}
+
+function weaken(value: unknown, unchecked: ReadonlySet<string>): unknown {
+  if (Array.isArray(value)) return value.map((each) => weaken(each, unchecked));
+  if (!isRecord(value)) return value;
+  const named = isRecord(value["patternProperties"]) ? Object.keys(value["patternProperties"]) : [];
+  const hasUnknownNames = named.some((source) => unchecked.has(source));
+  const kept = Object.entries(value).filter(([key, each]) => {
+    if (NEGATING.has(key)) return false;
+    if (key === "additionalProperties") return !hasUnknownNames;
+    return key !== "pattern" || typeof each !== "string" || !unchecked.has(each);
+  });
+  return Object.fromEntries(
+    kept.map(([key, each]) => {
+      if (DATA.has(key)) return [key, each];
+      if (!NAMED.has(key) || !isRecord(each)) return [key, weaken(each, unchecked)];
+      // The names of properties are no keywords.
+      const members = Object.entries(each).filter(([name]) => key !== "patternProperties" || !unchecked.has(name));
+      return [key, Object.fromEntries(members.map(([name, schema]) => [name, weaken(schema, unchecked)]))];
+    }),
+  );
+}
+
+const NAMED = new Set(["$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"]);

@@ -3,7 +3,6 @@ import type * as ajvDraft7 from "ajv";
 import type { Ajv, Options, ValidateFunction } from "ajv";
 import type * as ajv2020 from "ajv/dist/2020.js";
 import type * as re2js from "re2js";
-import { canonicalText } from "./canonical-text.ts";
 import type { JsonSchema } from "./bound-schema.ts";
 
 /** How a schema is compiled. */
@@ -113,4 +112,12 @@ function toPattern(source: string): RegExp {
   const pattern = { test: (text: string) => compiled.matcher(text).find(), toString: () => `/${source}/` };
   // ajv uses only this method.
   return pattern as unknown as RegExp;
+}
+
+/** A text that two values of JSON share exactly if they are equal: objects with the same members in any order. */
+export function canonicalText(value: unknown): string {
+  return JSON.stringify(value, (_key, each: unknown) => {
+    if (typeof each !== "object" || each === null || Array.isArray(each)) return each;
+    return Object.fromEntries(Object.entries(each).sort(([one], [other]) => (one < other ? -1 : 1)));
+  });
 }
