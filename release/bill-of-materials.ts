@@ -71,9 +71,10 @@ function entryOf(name: string, packages: Readonly<Record<string, LockEntry>>): L
 
 /** Workspaces as the installed packages that they are elsewhere. npm reports links without what they depend on. */
 function installed(packages: Readonly<Record<string, LockEntry>>): Record<string, LockEntry> {
-  const folders = Object.entries(packages).flatMap(([path, { link, resolved }]) =>
-    link && resolved ? [[resolved, path] as const] : [],
-  );
+  const folders = Object.entries(packages)
+    .flatMap(([path, { link, resolved }]) => (link && resolved ? [[resolved, path] as const] : []))
+    // A workspace may lie in another one: the inner one is found first.
+    .sort(([one], [other]) => other.length - one.length);
   const moved = Object.entries(packages).flatMap(([path, entry]) => {
     if (path === "" || entry.link) return [];
     const [folder, link] = folders.find(([each]) => path === each || path.startsWith(`${each}/`)) ?? [];

@@ -4,24 +4,33 @@ import { fileURLToPath } from "node:url";
 import { bundlePackage } from "./bundle-package.ts";
 import { type Manifest, publishedManifest, type Repository } from "./manifest.ts";
 import { runProgram } from "./run-program.ts";
+import { PUBLISHED_ROOMS, workspaceOf } from "./workspaces.ts";
 
 const root = resolve(import.meta.dirname, "..");
 
 /**
- * The packages of a release, each in a folder with the name of its room: `publishConfig.directory` in its package.json names it.
+ * The packages of a release, each in a folder that `folderName` names: `publishConfig.directory` in its package.json is that folder.
  */
 export const PACKAGES: string = join(root, "dist/packages");
 
-/** Packages to build, each after its dependencies, and the configuration of the compiler for them. */
+/** Packages to build, and the configuration of the compiler for them. */
 export interface PackageSet {
   readonly rooms: readonly string[];
   readonly project: string;
 }
 
-const PUBLISHED: PackageSet = { rooms: ["core", "adapters", "plugins", "client", "presets", "test"], project: "tsconfig.json" };
+const PUBLISHED: PackageSet = { rooms: PUBLISHED_ROOMS, project: "tsconfig.json" };
 
 /** The packages that a service runs. Building them needs no dependency of tests. */
-export const SERVICE: PackageSet = { rooms: ["core", "adapters", "plugins", "presets"], project: "tsconfig.service.json" };
+export const SERVICE: PackageSet = {
+  rooms: ["core", "adapters", "adapters/workflow-nodes", "plugins", "presets"],
+  project: "tsconfig.service.json",
+};
+
+/** The folder of a room's package below `PACKAGES`: `adapters-workflow-nodes` for `adapters/workflow-nodes`. */
+export function folderName(room: string): string {
+  return room.replaceAll("/", "-");
+}
 
 export interface BuiltPackage {
   readonly name: string;
@@ -38,7 +47,7 @@ export async function buildPackages(into: string, { rooms, project }: PackageSet
   await rm(into, { recursive: true, force: true });
   const declarations = join(into, "declarations");
   await declare(declarations, project);
-  const built = await Promise.all(rooms.map((room) => stage(room, join(declarations, room), join(into, room))));
+  const built = await Promise.all(rooms.map((room) => stage(room, join(declarations, room), join(into, folderName(room)))));
   await rm(declarations, { recursive: true });
   return built;
 }
@@ -53,7 +62,8 @@ async function stage(room: string, declarations: string, folder: string): Promis
   const manifest = JSON.parse(await readFile(join(source, "package.json"), "utf8")) as Manifest;
   await bundlePackage(source, manifest, declarations, join(folder, "dist"));
   for await (const file of glob("**/*.d.ts", { cwd: declarations }))
-    await cp(join(declarations, file), join(folder, "dist", file.replace(/^src\//, "")));
+    if (workspaceOf(join(room, file)) === room)
+      await cp(join(declarations, file), join(folder, "dist", file.replace(/^src\//, "")));
   const asTheyAre = ["README.md", ...manifest.files.filter((entry) => entry !== "dist")];
   for (const entry of asTheyAre) await cp(join(source, entry), join(folder, entry), { recursive: true });
   await cp(join(root, "LICENSE"), join(folder, "LICENSE"));

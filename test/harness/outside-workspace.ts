@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { WORKSPACES } from "../../release/workspaces.ts";
 import { root } from "../rooms/repository.ts";
 import { compileCache } from "./compile-cache.ts";
 import { temporaryFolder } from "./portico-process.ts";
@@ -29,11 +30,6 @@ export interface ReportedFile {
   }[];
 }
 
-const ROOMS: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(["core", "adapters", "plugins", "client", "test"].map((room) => [`@portico/${room}`, room])),
-  portico: "presets",
-};
-
 /**
  * Only the named packages are installed, so that no other package is found by accident. Each is a link, because Node.js strips no types of
  * files in `node_modules`, and these packages are not built.
@@ -42,7 +38,8 @@ export function outsideWorkspace(packages: Iterable<string>): OutsideWorkspace {
   const { path, remove } = temporaryFolder();
   for (const name of packages) {
     const link = join(path, "node_modules", name);
-    const installed = ROOMS[name] === undefined ? join(root, "node_modules", name) : join(root, ROOMS[name]);
+    const room = WORKSPACES.find((workspace) => workspace.name === name)?.folder;
+    const installed = join(root, room ?? join("node_modules", name));
     if (!existsSync(installed)) throw new Error(`${name} is not installed in this repository`);
     mkdirSync(dirname(link), { recursive: true });
     symlinkSync(installed, link, "dir");

@@ -14,7 +14,7 @@ import { fileSecrets } from "@portico/adapters/secrets/files";
 import { aesGcmSealing } from "@portico/adapters/sealing/aes-gcm";
 import { hmacSigning } from "@portico/adapters/signing/hmac";
 import { createMemoryTelemetry, type MemoryTelemetry } from "@portico/adapters/telemetry/memory";
-import { transformNode } from "@portico/adapters/workflow-nodes/transform";
+import { transformNode } from "@portico/workflow-nodes/transform";
 import { type Adapter, type App, createApp, type Plugin, ports, Secret } from "@portico/core";
 import { workflowService } from "@portico/plugins/workflow-service";
 import { createGrants, type GrantOrder } from "@portico/plugins/workflow-service/grants";

@@ -80,9 +80,9 @@ export const RULES: readonly RuleGroup[] = [
   {
     name: "where workflows send requests",
     files: [
-      "adapters/src/workflow-nodes/http/address-guard.ts",
-      "adapters/src/workflow-nodes/http/http-client.ts",
-      "adapters/src/workflow-nodes/http/read-url.ts",
+      "adapters/workflow-nodes/src/http/address-guard.ts",
+      "adapters/workflow-nodes/src/http/http-client.ts",
+      "adapters/workflow-nodes/src/http/read-url.ts",
     ],
     tests: ["conformance/workflow-nodes.test.ts", "spec/workflow-service/nodes/{http,public-addresses}.test.ts"],
   },

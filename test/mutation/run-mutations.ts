@@ -1,6 +1,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { WORKSPACES } from "../../release/workspaces.ts";
 import { type RuleGroup, RULES } from "./rules.ts";
 
 /**
@@ -11,7 +12,6 @@ import { type RuleGroup, RULES } from "./rules.ts";
 const root = resolve(import.meta.dirname, "../..");
 const copy = join(root, ".mutation");
 const tool = join(import.meta.dirname, "node_modules");
-const rooms = ["core", "adapters", "plugins", "client", "presets", "test"];
 
 /** Percent of the mutants that the tests have to notice, over all groups. */
 const LEAST_SCORE = 70;
@@ -91,17 +91,15 @@ function copyCheckout(): void {
     mkdirSync(dirname(join(copy, file)), { recursive: true });
     cpSync(join(root, file), join(copy, file), { verbatimSymlinks: true });
   }
-  for (const room of rooms) {
-    const modules = join(room, "node_modules");
+  for (const { folder } of WORKSPACES) {
+    const modules = join(folder, "node_modules");
     if (existsSync(join(root, modules))) symlinkSync(join(root, modules), join(copy, modules), "dir");
   }
   for (const entry of readdirSync(join(root, "node_modules"))) {
     if (entry === "@portico" || entry === "portico" || entry.startsWith(".")) continue;
     link(join(root, "node_modules", entry), join("node_modules", entry));
   }
-  for (const room of rooms) {
-    link(join(copy, room), join("node_modules", room === "presets" ? "portico" : `@portico/${room}`));
-  }
+  for (const { folder, name } of WORKSPACES) link(join(copy, folder), join("node_modules", name));
 }
 
 function link(to: string, from: string): void {

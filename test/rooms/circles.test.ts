@@ -1,9 +1,10 @@
 import { posix } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
+import { WORKSPACES, workspaceOf } from "../../release/workspaces.ts";
 import { findCircles } from "./find-circles.ts";
 import { importsOf, readText, repositoryFiles } from "./repository.ts";
 
-const rooms = ["core", "adapters", "plugins", "client", "presets", "console", "playground", "release", "test"];
+const rooms = new Set(["release", ...WORKSPACES.map(({ folder }) => folder.split("/")[0]!)]);
 
 interface Package {
   readonly room: string;
@@ -17,10 +18,12 @@ let graph: Map<string, readonly string[]>;
 
 beforeAll(async () => {
   const files = await repositoryFiles();
-  const sources = files.filter((file) => rooms.includes(file.split("/")[0]!) && /\.(?:m?[jt]s|svelte)$/.test(file));
-  const manifests = files.filter((file) => rooms.some((room) => file === `${room}/package.json`));
+  const sources = files.filter((file) => rooms.has(file.split("/")[0]!) && /\.(?:m?[jt]s|svelte)$/.test(file));
   const packages = await Promise.all(
-    manifests.map(async (file): Promise<Package> => ({ room: posix.dirname(file), ...JSON.parse(await readText(file)) })),
+    WORKSPACES.map(async ({ folder }): Promise<Package> => ({
+      room: folder,
+      ...JSON.parse(await readText(`${folder}/package.json`)),
+    })),
   );
   const isSource = new Set(sources);
   graph = new Map(
@@ -73,7 +76,7 @@ describe("the files of this repository", () => {
 function fileOf(packages: readonly Package[], file: string, target: string): string | undefined {
   if (target.startsWith(".")) return posix.join(posix.dirname(file), target);
   for (const { room, name, exports = {}, imports = {} } of packages) {
-    const isOwn = target.startsWith("#") && file.startsWith(`${room}/`);
+    const isOwn = target.startsWith("#") && workspaceOf(file) === room;
     if (!isOwn && target !== name && !target.startsWith(`${name}/`)) continue;
     const path = isOwn ? imports[target] : pathOf(exports, `.${target.slice(name.length)}`);
     return path === undefined ? undefined : posix.join(room, path);

@@ -1,18 +1,23 @@
 import { posix } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
+import { PUBLISHED_ROOMS, WORKSPACES, workspaceOf } from "../../release/workspaces.ts";
 import { type Import, importsOf, packageOf, readText, repositoryFiles } from "./repository.ts";
 
-/** Who may import whom. A room that does not stand on the right is out of bounds. */
+/**
+ * Who may import whom. A room that does not stand on the right is out of bounds. The rooms below `adapters` are annexes: they may import the kernel
+ * (`core`, `adapters`, `plugins`), and the kernel never imports them.
+ */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   core: [],
   adapters: ["core"],
+  "adapters/workflow-nodes": ["core", "adapters"],
   plugins: ["core"],
   client: ["core", "plugins"],
-  presets: ["core", "adapters", "plugins"],
+  presets: ["core", "adapters", "adapters/workflow-nodes", "plugins"],
   console: ["core", "plugins", "client"],
   // The published part of the tests: suites for authors of adapters and plugins.
-  playground: ["core", "adapters", "plugins", "client", "presets", "test"],
-  test: ["core", "adapters", "plugins", "client", "presets", "playground"],
+  playground: ["core", "adapters", "adapters/workflow-nodes", "plugins", "client", "presets", "test"],
+  test: ["core", "adapters", "adapters/workflow-nodes", "plugins", "client", "presets", "playground"],
 };
 
 /** Packages that only one place may import. Other places use the functions of that place. */
@@ -27,10 +32,10 @@ const livesIn: Readonly<Record<string, RegExp>> = {
   crossws: /^adapters\/src\/realtime\//,
   "engine.io": /^adapters\/src\/realtime\//,
   "socket.io": /^adapters\/src\/realtime\//,
-  undici: /^adapters\/src\/(?:(?:models|blobs\/s3|workflow-nodes\/http|tools\/mcp)\/|kept-connections\.ts$)/,
-  jsonata: /^adapters\/src\/workflow-nodes\/transform\//,
-  "quickjs-emscripten-core": /^adapters\/src\/workflow-nodes\/sandbox\//,
-  "@jitl/quickjs-wasmfile-release-sync": /^adapters\/src\/workflow-nodes\/sandbox\//,
+  undici: /^adapters\/(?:src\/(?:(?:models|blobs\/s3|tools\/mcp)\/|kept-connections\.ts$)|workflow-nodes\/src\/http\/)/,
+  jsonata: /^adapters\/workflow-nodes\/src\/transform\//,
+  "quickjs-emscripten-core": /^adapters\/workflow-nodes\/src\/sandbox\//,
+  "@jitl/quickjs-wasmfile-release-sync": /^adapters\/workflow-nodes\/src\/sandbox\//,
   aws4fetch: /^adapters\/src\/blobs\/s3\//,
   "@rgrove/parse-xml": /^adapters\/src\/blobs\/s3\//,
   "@modelcontextprotocol/client": /^adapters\/src\/tools\//,
@@ -48,7 +53,7 @@ const livesIn: Readonly<Record<string, RegExp>> = {
 };
 
 /** Only these rooms are under the rules of `livesIn`: stories and tests take what they need. */
-const bound = ["core", "adapters", "plugins", "client", "presets"];
+const bound = PUBLISHED_ROOMS.filter((room) => room !== "test");
 
 let imports: Import[];
 beforeAll(async () => {
@@ -87,22 +92,18 @@ describe("the reader of imports", () => {
 const TEMPLATES = "presets/templates/";
 
 describe.each(Object.entries(mayImport))("%s", (room, allowed) => {
-  const own = () => imports.filter(({ file }) => file.startsWith(`${room}/`) && !file.startsWith(TEMPLATES));
+  const own = () => imports.filter(({ file }) => workspaceOf(file) === room && !file.startsWith(TEMPLATES));
 
   it(`imports no other room than ${allowed.join(", ") || "none"}`, () => {
-    const names: Readonly<Record<string, string>> = { portico: "presets" };
     const broken = own().filter(({ target }) => {
-      const package_ = packageOf(target);
-      const other = package_ === undefined ? undefined : (names[package_] ?? /^@portico\/(\w+)$/.exec(package_)?.[1]);
+      const other = WORKSPACES.find(({ name }) => name === packageOf(target))?.folder;
       return other !== undefined && other !== room && !allowed.includes(other);
     });
     expect(broken).toEqual([]);
   });
 
   it.runIf(room !== "test")("never leaves its room by a relative path", () => {
-    expect(own().filter(({ file, target }) => target.startsWith(".") && !pathOf(file, target).startsWith(`${room}/`))).toEqual(
-      [],
-    );
+    expect(own().filter(({ file, target }) => target.startsWith(".") && workspaceOf(pathOf(file, target)) !== room)).toEqual([]);
   });
 
   it.runIf(bound.includes(room))("takes each package only where it lives", () => {
@@ -127,9 +128,7 @@ describe.each(Object.entries(mayImport))("%s", (room, allowed) => {
 });
 
 it("undici is imported by its file: for its name, Bun gives a module of its own, whose pools cannot dispatch", () => {
-  const own = imports.filter(
-    ({ file, target }) => bound.some((room) => file.startsWith(`${room}/`)) && packageOf(target) === "undici",
-  );
+  const own = imports.filter(({ file, target }) => bound.includes(workspaceOf(file) ?? "") && packageOf(target) === "undici");
   expect(own.length).toBeGreaterThan(2);
   expect(own.filter(({ target }) => target !== "undici/index.js")).toEqual([]);
 });
@@ -144,6 +143,10 @@ describe("a template", () => {
     );
     expect(left).toEqual([]);
   });
+});
+
+it("every package is a room with a row of its own", () => {
+  expect(Object.keys(mayImport).sort()).toEqual(WORKSPACES.map(({ folder }) => folder).sort());
 });
 
 describe("an area", () => {
@@ -240,7 +243,7 @@ function pathOf(file: string, target: string): string {
 
 it("what is published does without `using`, which Node.js 22 cannot read, and which bundles replace by a package that is not a dependency", async () => {
   const published = (await repositoryFiles()).filter((file) =>
-    /^(?:core|adapters|plugins|client|presets)\/src\/.*\.ts$/.test(file),
+    /^(?:core|adapters(?:\/[\w-]+)?|plugins|client|presets)\/src\/.*\.ts$/.test(file),
   );
   const found: string[] = [];
   for (const file of published) if (/^\s*(?:await )?using \w+ =/m.test(await readText(file))) found.push(file);
@@ -249,8 +252,9 @@ it("what is published does without `using`, which Node.js 22 cannot read, and wh
 });
 
 it("no published package imports a module of the adapters that their package does not export: it exports `port/technology`", async () => {
-  const published = (await repositoryFiles()).filter((file) =>
-    /^(?:plugins|client|presets)\/(?:src|templates)\/.*\.ts$/.test(file),
+  const published = (await repositoryFiles()).filter(
+    (file) =>
+      /^(?:adapters\/[\w-]+|plugins|client|presets)\/(?:src|templates)\/.*\.ts$/.test(file) && !file.startsWith("adapters/src/"),
   );
   const imports = (await Promise.all(published.map(async (file) => importsOf(file, await readText(file))))).flat();
   const ofAdapters = imports.filter(({ target }) => target.startsWith("@portico/adapters/"));

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import semver from "semver";
 import { parse } from "yaml";
+import { PUBLISHED_ROOMS } from "../../release/workspaces.ts";
 import { readText, repositoryFiles } from "./repository.ts";
 
 interface LockedPackage {
@@ -37,8 +38,6 @@ describe("package-lock.json", () => {
 });
 
 describe("engines", () => {
-  const published = ["core", "adapters", "plugins", "client", "presets", "test"];
-
   /** Where Node.js finds a package from another: in its own folder, or in one further up. */
   const findFrom = (from: string, name: string): string | undefined => {
     for (let at = from; ; at = at.slice(0, Math.max(0, at.lastIndexOf("/node_modules/")))) {
@@ -64,7 +63,7 @@ describe("engines", () => {
     return seen;
   };
 
-  it.each(published)("of %s ask for no older Node.js than what it depends on", async (room) => {
+  it.each(PUBLISHED_ROOMS)("of %s ask for no older Node.js than what it depends on", async (room) => {
     const { engines } = JSON.parse(await readText(`${room}/package.json`)) as { engines: { node: string } };
     const least = semver.minVersion(engines.node)!.version;
     const below = [...everythingBelow(room)].filter(isExternal);

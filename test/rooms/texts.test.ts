@@ -1,5 +1,6 @@
 import { homedir } from "node:os";
 import { beforeAll, describe, expect, it } from "vitest";
+import { PUBLISHED_ROOMS } from "../../release/workspaces.ts";
 import { commentLines, hardPhrases, proseLines } from "./hard-phrases.ts";
 import { readText, repositoryFiles, root } from "./repository.ts";
 
@@ -45,7 +46,9 @@ describe("no text of the repository", () => {
 
   it("takes arrays as objects, as `v.record` of valibot does: `record` and `jsonObject` of core do not", () => {
     const bare = new RegExp(["\\bv\\.re", "cord\\("].join(""));
-    const inSources = containing(bare).filter((file) => /^(?:core|adapters|plugins|client|presets)\/src\//.test(file));
+    const inSources = containing(bare).filter((file) =>
+      /^(?:core|adapters(?:\/[\w-]+)?|plugins|client|presets)\/src\//.test(file),
+    );
     expect(inSources).toEqual(["core/src/kit/json-object.ts"]);
   });
 
@@ -64,7 +67,7 @@ const plainRooms: readonly { readonly files: RegExp; prose(text: string): readon
     files: /^(?:plugins\/src|presets\/(?:src|templates)|console\/src)\/.*\.(?:ts|svelte|css)$/,
     prose: (text) => text.split("\n"),
   },
-  { files: /^(?:(?:core|adapters|client)\/src|release|playground|test)\/.*\.[cm]?[jt]sx?$/, prose: commentLines },
+  { files: /^(?:(?:core|adapters(?:\/[\w-]+)?|client)\/src|release|playground|test)\/.*\.[cm]?[jt]sx?$/, prose: commentLines },
 ];
 
 describe("plain words", () => {
@@ -102,7 +105,7 @@ describe("the lockfile", () => {
 });
 
 describe("the packages", () => {
-  const rooms = ["core", "adapters", "plugins", "client", "presets"];
+  const rooms = PUBLISHED_ROOMS.filter((room) => room !== "test");
 
   it("carry one version, one license and one minimum of Node", () => {
     const [first, ...others] = rooms.map((room) => {

@@ -1,10 +1,10 @@
 import { workflowDocuments } from "@portico/adapters/stores/workflow-documents";
 import type { PrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
-import { codeNode } from "@portico/adapters/workflow-nodes/code";
-import { httpNode } from "@portico/adapters/workflow-nodes/http";
+import { codeNode } from "@portico/workflow-nodes/code";
+import { httpNode } from "@portico/workflow-nodes/http";
 import { modelNode } from "@portico/adapters/workflow-nodes/model";
 import { toolNode } from "@portico/adapters/workflow-nodes/tool";
-import { transformNode } from "@portico/adapters/workflow-nodes/transform";
+import { transformNode } from "@portico/workflow-nodes/transform";
 import { type Adapter, type ports, type Preset, selectLive } from "@portico/core";
 import { workflowService as workflowServiceArea } from "@portico/plugins/workflow-service";
 import { workflowAccess } from "@portico/plugins/workflow-service/guards";

@@ -1,8 +1,8 @@
 import { openSync, writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { functionTools } from "@portico/adapters/tools/functions";
-import { codeNode } from "@portico/adapters/workflow-nodes/code";
-import { httpNode } from "@portico/adapters/workflow-nodes/http";
+import { codeNode } from "@portico/workflow-nodes/code";
+import { httpNode } from "@portico/workflow-nodes/http";
 import { modelNode } from "@portico/adapters/workflow-nodes/model";
 import { toolNode } from "@portico/adapters/workflow-nodes/tool";
 import { createScriptedEngine, promptOf } from "../../harness/scripted-agent.ts";

@@ -135,10 +135,10 @@ describe("every page", () => {
   it("names imports that packages of this repository offer", () => {
     const { resolve: find } = createRequire(resolve(root, "test/package.json"));
     const named = pages.flatMap(
-      ({ text }) => text.match(/@portico\/(?:core|adapters|plugins|test)(?:\/[a-z-]+)*(?![\w/*])/g) ?? [],
+      ({ text }) => text.match(/@portico\/(?:core|adapters|workflow-nodes|plugins|test)(?:\/[a-z-]+)*(?![\w/*])/g) ?? [],
     );
     expect(new Set(named).size).toBeGreaterThan(25);
-    const rooms = /^@portico\/(?:adapters|plugins|test)$/;
+    const rooms = /^@portico\/(?:adapters|workflow-nodes|plugins|test)$/;
     expect([...new Set(named)].filter((name) => !rooms.test(name) && !isFound(() => find(name)))).toEqual([]);
   });
 

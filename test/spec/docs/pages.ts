@@ -30,7 +30,7 @@ export interface Mark {
 
 export async function readPages(): Promise<Page[]> {
   const files = (await repositoryFiles()).filter((file) =>
-    /^(?:CONTRIBUTING\.md|docs\/.*\.md|(?:\w+\/)?README\.md|(?:plugins|playground)\/.*README\.md)$/.test(file),
+    /^(?:CONTRIBUTING\.md|docs\/.*\.md|(?:\w+\/)?README\.md|(?:adapters|plugins|playground)\/.*README\.md)$/.test(file),
   );
   return Promise.all(files.map(readPage));
 }

@@ -1,7 +1,8 @@
 import { join, relative } from "node:path";
 import { expect, it } from "vitest";
-import { PACKAGES } from "../../../release/build-packages.ts";
+import { folderName, PACKAGES } from "../../../release/build-packages.ts";
 import { publishedManifest } from "../../../release/manifest.ts";
+import { PUBLISHED_ROOMS } from "../../../release/workspaces.ts";
 import { readText, root } from "../../rooms/repository.ts";
 
 const source = {
@@ -38,11 +39,8 @@ it("it names the repository that it is built in, for registries to check its pro
   expect(publishedManifest(source, undefined)).not.toHaveProperty("repository");
 });
 
-it.each(["core", "adapters", "plugins", "client", "presets", "test"])(
-  "changesets publish %s from where a release is built",
-  async (room) => {
-    const { publishConfig } = JSON.parse(await readText(`${room}/package.json`)) as typeof source;
-    expect(join(root, room, publishConfig.directory)).toBe(join(PACKAGES, room));
-    expect(relative(root, PACKAGES)).toBe("dist/packages");
-  },
-);
+it.each(PUBLISHED_ROOMS)("changesets publish %s from where a release is built", async (room) => {
+  const { publishConfig } = JSON.parse(await readText(`${room}/package.json`)) as typeof source;
+  expect(join(root, room, publishConfig.directory)).toBe(join(PACKAGES, folderName(room)));
+  expect(relative(root, PACKAGES)).toBe("dist/packages");
+});

@@ -11,6 +11,7 @@ import { CHUNKS } from "../../../release/manifest.ts";
 import { entriesOf } from "../../../release/entries.ts";
 import { packPackages, type Tarball } from "../../../release/pack-packages.ts";
 import { startService } from "../../../release/start-service.ts";
+import { PUBLISHED_ROOMS } from "../../../release/workspaces.ts";
 import { importsOf, packageOf, root } from "../../rooms/repository.ts";
 
 interface Manifest {
@@ -130,7 +131,7 @@ async function install(name: string, tarball: Tarball): Promise<Installed> {
 /** All other packages, as this repository has them: `npm run release:dry` gets them from the registry. */
 async function linkOthers(): Promise<void> {
   // A room has those packages of its own whose version differs from what others have. Theirs are linked first, and stay.
-  for (const room of ["core", "adapters", "plugins", "client", "presets"]) await linkAll(join(root, room, "node_modules"));
+  for (const room of PUBLISHED_ROOMS) await linkAll(join(root, room, "node_modules"));
   await linkAll(join(root, "node_modules"));
 }
 

@@ -1,6 +1,6 @@
 import { recordAudit } from "@portico/adapters/audit/records";
 import { createManualClock } from "@portico/adapters/clock/manual";
-import { httpNode } from "@portico/adapters/workflow-nodes/http";
+import { httpNode } from "@portico/workflow-nodes/http";
 import { ports } from "@portico/core";
 import type { Page } from "playwright-core";
 import { describe, expect, it, vi } from "vitest";

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { unstorageDocuments } from "@portico/adapters/documents/unstorage";
-import { httpNode } from "@portico/adapters/workflow-nodes/http";
+import { httpNode } from "@portico/workflow-nodes/http";
 import { defineWorkflowNode } from "@portico/core";
 import { workflowRuntime } from "@portico/plugins/workflow-service/runtime";
 import * as v from "valibot";

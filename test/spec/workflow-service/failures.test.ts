@@ -1,5 +1,5 @@
 import { createManualClock } from "@portico/adapters/clock/manual";
-import { httpNode } from "@portico/adapters/workflow-nodes/http";
+import { httpNode } from "@portico/workflow-nodes/http";
 import { describe, expect, it } from "vitest";
 import { startHookServer } from "../../harness/hook-server.ts";
 import { createScriptedNodes } from "../../harness/scripted-node.ts";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { fileBlobs } from "@portico/adapters/blobs/files";
 import { createManualClock } from "@portico/adapters/clock/manual";
-import { httpNode } from "@portico/adapters/workflow-nodes/http";
+import { httpNode } from "@portico/workflow-nodes/http";
 import { defineAdapter, defineWorkflowNode, pendingUploads, ports, Secret } from "@portico/core";
 import { attachmentsMedia } from "@portico/plugins/attachments-media";
 import { workflowRuntime } from "@portico/plugins/workflow-service/runtime";

@@ -1,5 +1,5 @@
 import { createManualClock } from "@portico/adapters/clock/manual";
-import { httpNode } from "@portico/adapters/workflow-nodes/http";
+import { httpNode } from "@portico/workflow-nodes/http";
 import { Secret } from "@portico/core";
 import { describe, expect, it } from "vitest";
 import { type HookServer, startHookServer } from "../../harness/hook-server.ts";

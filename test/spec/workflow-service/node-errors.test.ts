@@ -1,7 +1,7 @@
 // What the failure of a node tells later nodes, and readers of the history.
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { httpNode } from "@portico/adapters/workflow-nodes/http";
+import { httpNode } from "@portico/workflow-nodes/http";
 import { Secret } from "@portico/core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { createGate } from "../../harness/gate.ts";

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createManualClock } from "@portico/adapters/clock/manual";
-import { httpNode } from "@portico/adapters/workflow-nodes/http";
+import { httpNode } from "@portico/workflow-nodes/http";
 import { ports, Secret } from "@portico/core";
 import { describe, expect, it, vi } from "vitest";
 import { createGate } from "../../harness/gate.ts";

@@ -1,7 +1,7 @@
 // Secrets stay with the server that the definition names: docs/ports/workflow-nodes.md, docs/areas/workflow-service.md, "Secrets".
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { httpNode } from "@portico/adapters/workflow-nodes/http";
+import { httpNode } from "@portico/workflow-nodes/http";
 import { Secret } from "@portico/core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { startWorkflowService, type WorkflowService } from "../../harness/workflow-app.ts";

@@ -1,5 +1,5 @@
-import { codeNode } from "@portico/adapters/workflow-nodes/code";
-import { transformNode } from "@portico/adapters/workflow-nodes/transform";
+import { codeNode } from "@portico/workflow-nodes/code";
+import { transformNode } from "@portico/workflow-nodes/transform";
 import { type Adapter, defineWorkflowNode, ports } from "@portico/core";
 import { EXECUTED_IN_CASES } from "@portico/plugins/workflow-service/client";
 import type { NodeAnswer, TestCase } from "./case-file.ts";

@@ -1,11 +1,11 @@
 import { Worker } from "node:worker_threads";
 import { createManualClock } from "@portico/adapters/clock/manual";
-import { codeNode } from "@portico/adapters/workflow-nodes/code";
+import { codeNode } from "@portico/workflow-nodes/code";
 import { createSystemClock, ports } from "@portico/core";
 import { JobOverran, JobPool, type JobPoolOptions, PoolBusy, ThreadCrashed } from "@portico/core/kit";
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
-import { readOutcome } from "../../../../adapters/src/workflow-nodes/sandbox/read-outcome.ts";
-import { createSandboxThreads } from "../../../../adapters/src/workflow-nodes/sandbox/sandbox-threads.ts";
+import { readOutcome } from "../../../../adapters/workflow-nodes/src/sandbox/read-outcome.ts";
+import { createSandboxThreads } from "../../../../adapters/workflow-nodes/src/sandbox/sandbox-threads.ts";
 import { startWorkflowService } from "../../../harness/workflow-app.ts";
 
 const code = (source: string) => ({

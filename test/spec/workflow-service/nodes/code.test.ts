@@ -1,5 +1,5 @@
 import { systemClock } from "@portico/adapters/clock/system";
-import { codeNode } from "@portico/adapters/workflow-nodes/code";
+import { codeNode } from "@portico/workflow-nodes/code";
 import { ports } from "@portico/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { turnsDuring } from "../../../harness/turns-during.ts";

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
-import { httpNode } from "@portico/adapters/workflow-nodes/http";
+import { httpNode } from "@portico/workflow-nodes/http";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { openNode, type OpenNode } from "../../../harness/run-node.ts";
 

@@ -1,4 +1,4 @@
-import { isPublicAddress } from "@portico/adapters/workflow-nodes/http/is-public-address";
+import { isPublicAddress } from "../../../../adapters/workflow-nodes/src/http/is-public-address.ts";
 import { describe, expect, it } from "vitest";
 
 const special = [

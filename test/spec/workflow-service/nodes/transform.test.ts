@@ -1,5 +1,5 @@
 import { systemClock } from "@portico/adapters/clock/system";
-import { transformNode } from "@portico/adapters/workflow-nodes/transform";
+import { transformNode } from "@portico/workflow-nodes/transform";
 import { ports } from "@portico/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openNode, type OpenNode } from "../../../harness/run-node.ts";

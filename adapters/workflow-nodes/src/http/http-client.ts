@@ -1,7 +1,7 @@
 import type { LookupFunction } from "node:net";
 import type { Readable } from "node:stream";
 import type { Agent } from "undici/index.js";
-import { keptConnections } from "../../kept-connections.ts";
+import { keptConnections } from "@portico/adapters/kept-connections";
 import { type AddressGuard, createAddressGuard } from "./address-guard.ts";
 import { type Content, searchedText } from "./http-body.ts";
 import { addressRefused, toFailure, unexpectedStatus } from "./http-failure.ts";
