@@ -47,7 +47,7 @@ export interface ApprovalEnded extends ApprovalCall {
   readonly status: "approved" | "rejected" | "expired" | "withdrawn";
   /** The user who decided. */
   readonly decidedBy?: string | undefined;
-  /** ISO 8601. Absent in turns of earlier versions. */
+  /** ISO 8601. Absent without a decision. */
   readonly decidedAt?: string | undefined;
   /** What the tool gets in place of the model's arguments. */
   readonly arguments?: unknown;

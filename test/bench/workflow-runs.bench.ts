@@ -51,7 +51,7 @@ const searches = [
   ["workflowId=w3&parameter=region%3Dnorth", "a workflow, a parameter of a quarter of the runs"],
   ["parameter=region%3Dnorth&output=result%3Dlate", "a parameter, and an output of one run in 100: finds no run"],
   ["startedFrom=2023-11-15&startedBefore=2023-11-16&workflowId=w3", "a day, a workflow"],
-  [`version=${versions[1]}`, "an older version"],
+  [`version=${versions[1]}`, "an older version of the workflow"],
   ["workflowId=w3&status=running", "a workflow, status `running`: finds no run"],
   ["workflowId=w9&status=completed&version=" + versions[2], "a workflow, status `completed`, a version of many workflows"],
 ] as const;

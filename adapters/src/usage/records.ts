@@ -5,7 +5,7 @@ import { GroupedWrites } from "./records/grouped-writes.ts";
 import { addDuration, type Latency, noLatency } from "./records/latency.ts";
 import { createPriceOf, type PriceTable } from "./records/prices.ts";
 import { readSeries } from "./records/read-series.ts";
-import { addSums, countsOf, noSums, readUsage, type StoredUsage, storedBetween } from "./records/read-usage.ts";
+import { addSums, noSums, readUsage, type StoredUsage, storedBetween } from "./records/read-usage.ts";
 import { sweepHourly } from "./records/sweep-hourly.ts";
 import { Bucket, keyOf, noCounts, type Tally } from "./records/tally.ts";
 import { WorkCounts } from "./records/work-counts.ts";
@@ -199,9 +199,8 @@ class RecordedUsage implements ports.Usage {
     ];
     for (const part of parts) {
       for await (const row of part) {
-        const { subject, at } = row;
+        const { subject, at, counts } = row;
         if (row.life === this.#life) continue;
-        const counts = countsOf(row);
         const key = keyOf(subject);
         const group = groups.get(key) ?? { subject, sums: noSums() };
         groups.set(key, group);

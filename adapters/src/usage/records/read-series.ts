@@ -2,7 +2,7 @@ import { ports } from "@portico/core";
 import type { Days } from "./day.ts";
 import { addLatencies, type Latency, noLatency, percentilesOf } from "./latency.ts";
 import type { createPriceOf } from "./prices.ts";
-import { addSums, countsOf, noSums, type StoredUsage, storedBetween, wantedOf } from "./read-usage.ts";
+import { addSums, noSums, type StoredUsage, storedBetween, wantedOf } from "./read-usage.ts";
 
 const HOUR_MS = 60 * 60_000;
 /** Values that are compared by their calls. Later ones belong to the rest. */
@@ -22,11 +22,9 @@ export async function readSeries(
   const steps = stepsOf(since, until, step, days);
   const [first] = steps;
   if (first === undefined) return { steps, series: [] };
-  const firstDay = step === "day" ? await firstWholeDay(usage, days) : undefined;
   const isWanted = wantedOf(where);
   const stored = async function* () {
-    const all = firstDay === undefined ? storedBetween(usage, step, first, until) : storedDays(usage, { first, firstDay, until });
-    for await (const row of all) if (isWanted(row)) yield row;
+    for await (const row of storedBetween(usage, step, first, until)) if (isWanted(row)) yield row;
   };
 
   // Read twice, so that the memory holds the points of the chosen values alone.
@@ -40,8 +38,7 @@ export async function readSeries(
     const points = found.get(by && row.subject[by]) ?? rest;
     let point = points.get(place);
     if (!point) points.set(place, (point = { sums: noSums(), latency: noLatency() }));
-    const counts = countsOf(row);
-    addSums(point.sums, { ...counts, ...priceOf(row.subject, row.at, counts) });
+    addSums(point.sums, { ...row.counts, ...priceOf(row.subject, row.at, row.counts) });
     if (row.latency?.durations) addLatencies(point.latency.durations, row.latency.durations);
     if (row.latency?.firstTokens) addLatencies(point.latency.firstTokens, row.latency.firstTokens);
   }
@@ -49,22 +46,6 @@ export async function readSeries(
   const series = own.map((value) => ({ value, isRest: false, points: whole(found.get(value)!) }));
   if (rest.size > 0) series.push({ value: undefined, isRest: true, points: whole(rest) });
   return { steps, series };
-}
-
-/** The first day of which every call is in a record of a day. Earlier versions stored no such records. */
-async function firstWholeDay(usage: ports.Collection<StoredUsage>, days: Days): Promise<number> {
-  const { items } = await usage.query({ where: { kind: "day" }, order: { by: "at", direction: "ascending" }, limit: 1 });
-  const [oldest] = items;
-  return oldest ? days.endOf(days.startOf(oldest.value.at)) : Infinity;
-}
-
-/** Days before `firstDay` are read from their hours. */
-async function* storedDays(
-  usage: ports.Collection<StoredUsage>,
-  { first, firstDay, until }: { readonly first: number; readonly firstDay: number; readonly until: number },
-): AsyncIterable<StoredUsage> {
-  if (first < firstDay) yield* storedBetween(usage, "hour", floor(first, HOUR_MS), Math.min(firstDay, until));
-  if (firstDay < until) yield* storedBetween(usage, "day", Math.max(first, firstDay), until);
 }
 
 async function valuesWithMostCalls(

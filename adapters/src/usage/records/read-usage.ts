@@ -12,8 +12,7 @@ export interface StoredUsage {
   /** The process that counted. Only it writes this record. */
   readonly life: string;
   readonly subject: ports.UsageSubject;
-  /** Earlier versions stored no `failed`. */
-  readonly counts: Omit<Counts, "failed"> & Partial<Counts>;
+  readonly counts: Counts;
   /** Absent, or without a part, if no call told it. */
   readonly latency?: Partial<Latency>;
 }
@@ -53,7 +52,7 @@ export async function readUsage(
   const groups = new Map<string, { at: number; subject: Partial<ports.UsageSubject>; sums: Sums }>();
   const isWanted = wantedOf(where);
   for await (const row of storedBetween(usage, step === "minute" ? "minute" : "hour", since, until)) {
-    const { at, subject } = row;
+    const { at, subject, counts } = row;
     if (!isWanted(row)) continue;
     const begins = step === undefined ? since : step === "day" ? days.startOf(at) : at;
     const named = Object.fromEntries(by.flatMap((field) => (subject[field] === undefined ? [] : [[field, subject[field]]])));
@@ -63,7 +62,6 @@ export async function readUsage(
       if (groups.size === ports.USAGE_GROUPS) throw new ports.UsageTooWide("The query has too many groups");
       groups.set(key, (group = { at: begins, subject: named, sums: noSums() }));
     }
-    const counts = countsOf(row);
     addSums(group.sums, { ...counts, ...priceOf(subject, at, counts) });
   }
   return [...groups.values()].sort((one, other) => one.at - other.at);
@@ -76,12 +74,6 @@ export function wantedOf(where: Partial<ports.UsageSubject> = {}): (row: Pick<St
 }
 
 type Sums = { -readonly [K in keyof ports.UsageSums]: number };
-
-/** The counts of a record, also of one that an earlier version stored. */
-export function countsOf({ counts }: Pick<StoredUsage, "counts">): Counts {
-  // Every refused call failed, and earlier versions counted no other failures.
-  return { failed: counts.refused, ...counts };
-}
 
 /** Sums of nothing. */
 export function noSums(): Sums {
