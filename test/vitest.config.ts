@@ -20,7 +20,7 @@ const SERVERS = [
   "spec/launch/{agent-service,audit,backup,doctor-deep,documents,full-disk,hosts,https,keeping,lost-stores}.test.ts",
   "spec/launch/{old-node,ready,rotation,sign-in,stop,usage,user-commands}.test.ts",
   "spec/launch/workflow-{commands,run-commands,schedule-commands,service}.test.ts",
-  "spec/conversations-runs/turns-elsewhere.test.ts",
+  "spec/conversations-runs/{turn-states,turns-elsewhere}.test.ts",
 ];
 
 /**

@@ -112,7 +112,7 @@ export function createTurnRecords(given: {
     const referencesOf = (used: readonly TurnFile[]) => used.map(({ reference }) => reference);
     return files.release(turnId, { mediaIds: referencesOf(media), fileReferences: referencesOf(attached) });
   };
-  const began = (before: Run, at: string): Run => {
+  const begun = (before: Run, at: string): Run => {
     // One turn of a session executes at a time: what still says so lost its end, and is at rest all the same.
     const run = before.status === "running" ? withEvent(before, "turn-failed", at) : before;
     return withEvent(run, "turn-began", at, { turn_started_at: at, messageCount: (run.messageCount ?? 0) + 1 });
@@ -143,17 +143,21 @@ export function createTurnRecords(given: {
           conversations.find(turn.conversationId),
         ]);
         known = undefined;
+        const stop = stopIn(request.value, conversation?.value);
+        // The store took an earlier attempt, and its answer was lost.
+        const { serverInstanceId: began, number: beganAs, state } = request.value;
+        if (state === "committed" && began === serverInstanceId && beganAs === number) return { stop };
         const now = notBefore(clock.now(), request.value.reservedAt);
         const at = new Date(now).toISOString();
         await log.appendAll([userMessage(turn, at)], {
           records: [
             ...condition,
             requests.write.put(request.id, committed(request.value, number, now), request.version),
-            ...runWrites(run, began(run?.value ?? firstRun(turn, at), at)),
+            ...runWrites(run, begun(run?.value ?? firstRun(turn, at), at)),
             ...conversationWrites(turn, at),
           ],
         });
-        return { stop: stopIn(request.value, conversation?.value) };
+        return { stop };
       });
     },
 
@@ -232,7 +236,7 @@ export function createTurnRecords(given: {
         const now = notBefore(clock.now(), reservedAt, committedAt, isBegun ? before?.value.turn_started_at : undefined);
         const at = new Date(now).toISOString();
         const found = before?.value ?? firstRun(turn, at);
-        const run = isBegun ? found : began(found, at);
+        const run = isBegun ? found : begun(found, at);
         const messages = end.messages.map(boundedMessage).map(({ role, parts }, index): StoredMessage => ({
           id: `${turn.turnId}-a${index + 1}`,
           role,
