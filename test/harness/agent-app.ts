@@ -19,7 +19,7 @@ import { fileSecrets } from "@portico/adapters/secrets/files";
 import { createMemoryTelemetry, type MemoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { type Adapter, type App, createApp, isOriginAllowed, type Plugin, Secret } from "@portico/core";
 import { conversationsRuns } from "@portico/plugins/conversations-runs";
-import { requestDigest } from "../../plugins/src/conversations-runs/requests/request-digest.ts";
+import { requestDigest } from "../../plugins/src/conversations-runs/queries/request-digest.ts";
 import { io, type Socket } from "socket.io-client";
 import { type Call, httpCall, type Reply } from "./http-call.ts";
 import { isClusterRun, memberTelemetry, onRealTime, openMember, openMembers, serveMembers } from "./members.ts";

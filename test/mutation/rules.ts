@@ -49,8 +49,8 @@ export const RULES: readonly RuleGroup[] = [
     name: "queries accepted once",
     files: [
       "plugins/src/conversations-runs/guards.ts",
-      "plugins/src/conversations-runs/requests/admission.ts",
-      "plugins/src/conversations-runs/requests/client-requests.ts",
+      "plugins/src/conversations-runs/queries/admission.ts",
+      "plugins/src/conversations-runs/queries/client-requests.ts",
     ],
     tests: ["spec/conversations-runs/{conversations,guarded-routes,hard-cases,queries,realtime,restarts}.test.ts"],
   },

@@ -5,16 +5,20 @@ import { type Consents, createConsents } from "./approvals/consents.ts";
 import { createTendWaits, WAITS_TENDED } from "./approvals/tend-waits.ts";
 import { wakeSignal } from "./approvals/turn-wait.ts";
 import { createTurnWaits, type TurnWaits } from "./approvals/turn-waits.ts";
-import { type AgentRuntimeOptions, agentRuntimeConfig, type InstanceToolPolicy } from "./config.ts";
+import { type AgentRuntimeOptions, agentRuntimeConfig } from "./config.ts";
 import { type ClearInput, createClearing } from "./conversations/clearing.ts";
 import { type Conversations, createConversations, workKind } from "./conversations/conversations.ts";
 import { openQueryChannel, type QueryChannel } from "./delivery/query-channel.ts";
+import { createTurnExecutor, type TurnExecutor } from "./execution/execute-turn.ts";
 import { createDeliveries } from "./background/deliveries.ts";
 import { toldEnd } from "./background/told-end.ts";
 import { Hints } from "./hints.ts";
 import { DELEGATION_DEPTH } from "./limits.ts";
-import { type Admission, createAdmission } from "./requests/admission.ts";
-import { type ClientRequests, openClientRequests, requestKey } from "./requests/client-requests.ts";
+import { type Admission, createAdmission } from "./queries/admission.ts";
+import { type ClientRequests, openClientRequests, requestKey } from "./queries/client-requests.ts";
+import { Delegations } from "./queries/delegation.ts";
+import { createQueryRecords } from "./queries/query-records.ts";
+import { createQueryWork } from "./queries/query-work.ts";
 import { lastReceipt } from "./runs/receipts.ts";
 import { createRemovedRuns } from "./runs/removed-runs.ts";
 import { createRuns, type Runs } from "./runs/runs.ts";
@@ -22,17 +26,13 @@ import { createSweepRuns, RUNS_SWEEP } from "./runs/sweep-runs.ts";
 import { registerProcess } from "./living-processes.ts";
 import { sharedPorts } from "./shared-ports.ts";
 import { BusyAgents } from "./turns/busy-agents.ts";
-import type { Delegate } from "./turns/built-in-tools.ts";
-import { Delegations } from "./turns/delegation.ts";
-import { createShownRoom, type ShownRoom } from "./turns/shown-room.ts";
+import { createShownRoom } from "./turns/shown-room.ts";
 import { untilInterruptedClosed } from "./runs/interrupted-runs.ts";
 import type { Turn } from "./turns/turn.ts";
 import { OpenTurns } from "./turns/open-turns.ts";
-import { createTurnLimits, type TurnLimits } from "./turns/turn-limits.ts";
+import { createTurnLimits } from "./turns/turn-limits.ts";
 import { TurnDesk } from "./turns/turn-desk.ts";
 import { type ArgumentsFault, createArgumentsFault } from "./turns/tool-arguments.ts";
-import { createTurnRecords } from "./turns/turn-records.ts";
-import { createTurnWork } from "./turns/turn-work.ts";
 
 /** The parts that this area's plugin and adapters share: everything that turns need. */
 export interface AgentRuntime {
@@ -43,14 +43,11 @@ export interface AgentRuntime {
   readonly busy: BusyAgents;
   readonly desk: TurnDesk;
   readonly admission: Admission;
-  readonly limits: TurnLimits;
   readonly clearing: ReturnType<typeof createClearing>;
   readonly channel: QueryChannel;
-  readonly delegate: Delegate;
+  readonly executor: TurnExecutor;
   /** The users' uploads, if the instance accepts files. */
   readonly files: ports.UserFiles | undefined;
-  /** The memory limit for files that all turns together show. */
-  readonly shownRoom: ShownRoom;
   /** Stop one turn, whether it executes or waits. */
   readonly stopTurn: (turn: Pick<Turn, "userId" | "sessionId" | "clientRequestId">) => Promise<void>;
   /** Turns that wait for a person, and what they ask. */
@@ -59,10 +56,6 @@ export interface AgentRuntime {
   readonly argumentsFault: ArgumentsFault;
   /** Checks by JSON Schemas from outside. */
   readonly checks: SchemaChecks;
-  /** The instance's rules for tools. */
-  readonly toolPolicy: InstanceToolPolicy;
-  /** Whether the app has the calls that decide approvals. */
-  readonly hasApprovals: boolean;
 }
 
 /** Filled by `agentRuntime`. */
@@ -119,7 +112,7 @@ export const agentRuntime = defineAdapter({
     const waits = createTurnWaits({ records, runs });
     const consents = createConsents(records);
     waits.onWake("query", async ({ turnId, number }) => void (await engine.signal(turnId, wakeSignal(number), null)));
-    const turnRecords = createTurnRecords({ ...given, waits, requests, runs, conversations, files, serverInstanceId });
+    const queryRecords = createQueryRecords({ ...given, waits, requests, runs, conversations, files, serverInstanceId });
     const open = new OpenTurns({ ...shared, clock, process: serverInstanceId }, scope);
     const limits = createTurnLimits({ ...given, open, limits: settings.limits });
     const admission = createAdmission({ limits, engine, requests, conversations, runs, clock, ids, telemetry });
@@ -128,7 +121,7 @@ export const agentRuntime = defineAdapter({
     const stopTurn = async (turn: Pick<Turn, "userId" | "sessionId" | "clientRequestId">) => {
       const { userId, sessionId, clientRequestId } = turn;
       if (desk.stop({ sessionId, clientRequestId }, "user_stop")) return;
-      const state = await turnRecords.stop(userId, clientRequestId, sessionId, "user_stop");
+      const state = await queryRecords.stop(userId, clientRequestId, sessionId, "user_stop");
       if (state === "executes") desk.stopAnywhere({ sessionId, clientRequestId }, "user_stop");
       if (typeof state !== "object") return;
       const wait = await waits.find(state.turnId);
@@ -159,21 +152,13 @@ export const agentRuntime = defineAdapter({
         void stopTurn(turn).catch((error: unknown) => telemetry.log.error("A delegated turn could not be stopped", {}, error)),
     });
     const { delegate } = delegations;
-    const work = createTurnWork({
+    const executor = createTurnExecutor({
       ...given,
-      files,
-      shownRoom,
-      records: turnRecords,
-      waits,
-      argumentsFault,
+      ...{ files, shownRoom, waits, argumentsFault, consents, desk, limits, delegate },
       toolPolicy: settings.toolPolicy,
       hasApprovals: settings.hasApprovals,
-      consents,
-      desk,
-      limits,
-      audiences: channel.audiences,
-      delegate,
     });
+    const work = createQueryWork({ ...given, files, executor, waits, records: queryRecords, audiences: channel.audiences });
     const clearing = createClearing({
       ...{ engine, log, clock, ids, conversations, runs, hints, waits },
       interrupt: (sessionId) => desk.stopAnywhere({ sessionId }, "conversation_cleared"),
@@ -220,19 +205,15 @@ export const agentRuntime = defineAdapter({
       busy,
       desk,
       admission,
-      limits,
       clearing,
       channel,
-      delegate,
+      executor,
       files,
-      shownRoom,
       stopTurn,
       waits,
       consents,
       argumentsFault,
       checks,
-      toolPolicy: settings.toolPolicy,
-      hasApprovals: settings.hasApprovals,
     };
   },
 });

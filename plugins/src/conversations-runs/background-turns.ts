@@ -26,8 +26,6 @@ export const backgroundTurns = defineAdapter({
     log: ports.log,
     engine: ports.engine,
     agents: ports.agents,
-    agentEngines: ports.agentEngines,
-    models: ports.models,
     tools: ports.tools,
     clock: ports.clock,
     ids: ports.ids,
@@ -36,14 +34,12 @@ export const backgroundTurns = defineAdapter({
   },
   open(given, options: BackgroundTurnsOptions): ports.BackgroundTurns {
     const { runtime, engine, agents, tools, clock, ids, telemetry } = given;
-    const { desk, runs, delegate, files, shownRoom, limits, waits, consents, argumentsFault, checks, toolPolicy, hasApprovals } =
-      runtime;
+    const { desk, executor, runs, waits, checks } = runtime;
     const { concurrencyPerAgent, timeoutMs, retryDelaysMs: delaysMs } = v.parse(backgroundTurnsConfig, options);
     const deliveries = createDeliveries(given);
     const records = createBackgroundRecords({ ...given, runs, waits });
     const retries = createPlannedRetries({ engine, clock, records, delaysMs, kind: KIND });
-    const shared = { desk, delegate, files, shownRoom, limits, waits, consents, argumentsFault, toolPolicy, hasApprovals };
-    const work = createBackgroundWork({ ...given, ...shared, records, retries, deliveries, timeoutMs });
+    const work = createBackgroundWork({ ...given, executor, waits, records, retries, deliveries, timeoutMs });
     waits.onWake("background", async ({ turnId, runId, number: part }) => {
       const { turn, attempt } = (await records.openTurn(runId)) ?? {};
       if (turn) await engine.start(KIND, workIdOf(turnId, { attempt, part }), { ...turn, attempt, part }, { key: turn.agentId });

@@ -11,4 +11,4 @@ export {
   TITLE_LENGTH,
 } from "./limits.ts";
 export type { followUpBody, startBody } from "./query-contract.ts";
-export { canonicalContent } from "./requests/canonical-content.ts";
+export { canonicalContent } from "./queries/canonical-content.ts";

@@ -5,7 +5,7 @@ import { createDeliveries } from "./background/deliveries.ts";
 import { openFailedTurns } from "./background/failed-turns.ts";
 import { createOpenTurns } from "./background/open-turns.ts";
 import { createConversations, messageStream } from "./conversations/conversations.ts";
-import { type ClientRequest, clientRequests, isOpenRequest } from "./requests/client-requests.ts";
+import { type ClientRequest, clientRequests, isOpenRequest } from "./queries/client-requests.ts";
 import { receiptStream } from "./runs/receipts.ts";
 import { createRemovedRuns } from "./runs/removed-runs.ts";
 import { createRuns, type Run } from "./runs/runs.ts";

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { requestDigest } from "@portico/client";
-import { requestDigest as serverDigest } from "../../../plugins/src/conversations-runs/requests/request-digest.ts";
+import { requestDigest as serverDigest } from "../../../plugins/src/conversations-runs/queries/request-digest.ts";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { queriesOver } from "./query-suite.ts";

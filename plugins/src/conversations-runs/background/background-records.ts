@@ -12,7 +12,7 @@ import { endedTurn } from "../turns/ended-turn.ts";
 import { endRun, nothing, toReceipt, type TurnEnd, withSpent } from "../turns/turn-end.ts";
 import { type HeldCondition, writeWhileHeld } from "../turns/while-held.ts";
 import { TurnStopped } from "../turns/turn-failed.ts";
-import type { LogLine, Pausing } from "../turns/turn-records.ts";
+import type { LogLine, Pausing } from "../execution/pause-turn.ts";
 import { type AcceptedTurn, attemptOf, type Retry, turnIdOf } from "./background-turn.ts";
 import { failedTurnWrites } from "./failed-turns.ts";
 import { toldEnd } from "./told-end.ts";

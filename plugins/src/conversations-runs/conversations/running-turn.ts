@@ -1,5 +1,5 @@
 import type { ports } from "@portico/core";
-import { type ClientRequest, type ClientRequests, requestKey } from "../requests/client-requests.ts";
+import { type ClientRequest, type ClientRequests, requestKey } from "../queries/client-requests.ts";
 import { type Conversation, messageStream, type StoredMessage } from "./conversations.ts";
 import { readMessage } from "./messages.ts";
 

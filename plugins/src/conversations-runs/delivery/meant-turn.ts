@@ -1,7 +1,7 @@
 import type { InferOutput } from "valibot";
 import type { queryChannel } from "../channel.ts";
 import { runOfSession } from "../conversations/conversations.ts";
-import { type ClientRequests, requestKey } from "../requests/client-requests.ts";
+import { type ClientRequests, requestKey } from "../queries/client-requests.ts";
 import type { Runs } from "../runs/runs.ts";
 
 type Named = InferOutput<(typeof queryChannel)["receives"]["query:abort"]>;

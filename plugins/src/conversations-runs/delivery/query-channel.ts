@@ -3,7 +3,7 @@ import { queryChannel } from "../channel.ts";
 import type { Conversations } from "../conversations/conversations.ts";
 import { ownConversation } from "../conversations/own-conversation.ts";
 import { agentErrors } from "../errors.ts";
-import { type ClientRequests, requestKey } from "../requests/client-requests.ts";
+import { type ClientRequests, requestKey } from "../queries/client-requests.ts";
 import type { Runs } from "../runs/runs.ts";
 import type { Turn } from "../turns/turn.ts";
 import { Audiences } from "./audiences.ts";

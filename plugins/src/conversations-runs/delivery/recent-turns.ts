@@ -1,4 +1,4 @@
-import type { ClientRequests } from "../requests/client-requests.ts";
+import type { ClientRequests } from "../queries/client-requests.ts";
 import type { NamedTurn } from "./audience-message.ts";
 import { audienceOf, type Listener } from "./listener.ts";
 import { lifeOf } from "./numbered-turn.ts";

@@ -1,5 +1,5 @@
 import type { ports } from "@portico/core";
-import { type ClientRequests, requestKey } from "../requests/client-requests.ts";
+import { type ClientRequests, requestKey } from "../queries/client-requests.ts";
 import { readTranscript } from "../turns/transcript.ts";
 import type { TurnEvent } from "../turns/turn.ts";
 import type { Listener } from "./listener.ts";

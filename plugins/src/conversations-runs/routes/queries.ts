@@ -1,5 +1,5 @@
 import { agentErrors } from "../errors.ts";
-import { requestDigest } from "../requests/request-digest.ts";
+import { requestDigest } from "../queries/request-digest.ts";
 import type { ConversationHandlers, ConversationServices } from "./conversation-services.ts";
 import { holdFiles, queryFiles } from "./query-files.ts";
 

@@ -3,12 +3,27 @@ import type { Transcript } from "../turns/transcript.ts";
 import type { PlayedTurn } from "../turns/turn.ts";
 import { leftBehind, type PausedEnd, type TurnEnd } from "../turns/turn-end.ts";
 import { TurnFailed, TurnStopped } from "../turns/turn-failed.ts";
-import type { LogLine, Pausing } from "../turns/turn-records.ts";
 import type { TurnVoice } from "../turns/turn-voice.ts";
-import { toldOf } from "./approval.ts";
-import { keptEntries } from "./paused-turn.ts";
-import type { TurnWait } from "./turn-wait.ts";
-import type { TurnWaits } from "./turn-waits.ts";
+import { type Approval, toldOf } from "../approvals/approval.ts";
+import { keptEntries } from "../approvals/paused-turn.ts";
+import type { TurnWait } from "../approvals/turn-wait.ts";
+import type { TurnWaits } from "../approvals/turn-waits.ts";
+
+/** An entry for a stream of the log. */
+export interface LogLine {
+  readonly stream: string;
+  readonly entry: object;
+}
+
+/** What a turn asks and keeps when it begins to wait. */
+export interface Pausing {
+  /** Counts the waits of the turn. */
+  readonly number: number;
+  readonly approvals: readonly Approval[];
+  /** The writes of the wait and its approvals. */
+  readonly writes: readonly ports.Write[];
+  readonly entries: readonly LogLine[];
+}
 
 export interface PauseTurnGiven {
   readonly clock: ports.Clock;

@@ -1,11 +1,11 @@
 import type { ports } from "@portico/core";
 import type { Hints } from "../hints.ts";
 import { DELEGATION_DEPTH } from "../limits.ts";
-import type { Admission } from "../requests/admission.ts";
-import { requestDigest } from "../requests/request-digest.ts";
-import { type Delegate, DelegationRefused } from "./built-in-tools.ts";
-import { isBackground, type Turn } from "./turn.ts";
-import type { TurnEnd } from "./turn-end.ts";
+import type { Admission } from "./admission.ts";
+import { requestDigest } from "./request-digest.ts";
+import { type Delegate, DelegationRefused } from "../turns/built-in-tools.ts";
+import { isBackground, type Turn } from "../turns/turn.ts";
+import type { TurnEnd } from "../turns/turn-end.ts";
 
 /** The end of the delegated turn, as the delegating turn gets it. */
 export type DelegatedEnd = Pick<TurnEnd, "status" | "output" | "reason">;

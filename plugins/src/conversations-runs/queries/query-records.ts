@@ -3,23 +3,24 @@ import type { Approval } from "../approvals/approval.ts";
 import type { TurnWait } from "../approvals/turn-wait.ts";
 import { type TurnWaits, withApprovals, withoutApprovals } from "../approvals/turn-waits.ts";
 import { type Conversation, type Conversations, messageStream, type StoredMessage } from "../conversations/conversations.ts";
+import type { LogLine, Pausing } from "../execution/pause-turn.ts";
 import { audienceOf } from "../delivery/listener.ts";
 import { lifeOf } from "../delivery/numbered-turn.ts";
-import { type ClientRequest, type ClientRequests, requestKey } from "../requests/client-requests.ts";
-import { advanceRequest } from "../requests/request-state.ts";
+import { type ClientRequest, type ClientRequests, requestKey } from "./client-requests.ts";
+import { advanceRequest } from "./request-state.ts";
 import { firstRun } from "../runs/first-run.ts";
 import { receiptStream } from "../runs/receipts.ts";
 import { type Run, type Runs, withEvent } from "../runs/runs.ts";
-import { boundedMessage } from "./bounds.ts";
-import { notBefore } from "./not-before.ts";
-import type { Turn, TurnFile } from "./turn.ts";
-import { TurnStopped } from "./turn-failed.ts";
-import { type HeldCondition, writeWhileHeld } from "./while-held.ts";
-import { storedParts } from "./shown-files.ts";
-import { endedTurn } from "./ended-turn.ts";
-import { endRun, toReceipt, type TurnEnd } from "./turn-end.ts";
+import { boundedMessage } from "../turns/bounds.ts";
+import { notBefore } from "../turns/not-before.ts";
+import type { Turn, TurnFile } from "../turns/turn.ts";
+import { TurnStopped } from "../turns/turn-failed.ts";
+import { type HeldCondition, writeWhileHeld } from "../turns/while-held.ts";
+import { storedParts } from "../turns/shown-files.ts";
+import { endedTurn } from "../turns/ended-turn.ts";
+import { endRun, toReceipt, type TurnEnd } from "../turns/turn-end.ts";
 
-export type TurnRecords = ReturnType<typeof createTurnRecords>;
+export type QueryRecords = ReturnType<typeof createQueryRecords>;
 
 /** The records of a turn, as they were read. */
 export interface StoredTurn {
@@ -27,24 +28,8 @@ export interface StoredTurn {
   readonly run: ports.Stored<Run> | undefined;
 }
 
-/** An entry for a stream of the log. */
-export interface LogLine {
-  readonly stream: string;
-  readonly entry: object;
-}
-
-/** What a turn asks and keeps when it begins to wait. */
-export interface Pausing {
-  /** Counts the waits of the turn. */
-  readonly number: number;
-  readonly approvals: readonly Approval[];
-  /** The writes of the wait and its approvals. */
-  readonly writes: readonly ports.Write[];
-  readonly entries: readonly LogLine[];
-}
-
-/** What turns write: each step of a turn is one commit over the conversation, the request, the run and the receipt. */
-export function createTurnRecords(given: {
+/** What turns of queries write: each step of a turn is one commit over the conversation, the request, the run and the receipt. */
+export function createQueryRecords(given: {
   readonly log: ports.EventLog;
   readonly requests: ClientRequests;
   readonly runs: Runs;

@@ -1,0 +1,200 @@
+import { ports, retryWhileStoreAway } from "@portico/core";
+import { type TurnWait, wakeSignal } from "../approvals/turn-wait.ts";
+import type { TurnWaits } from "../approvals/turn-waits.ts";
+import { readHistory } from "../conversations/messages.ts";
+import type { Watched } from "../delivery/audience.ts";
+import type { Audiences } from "../delivery/audiences.ts";
+import type { Listener } from "../delivery/listener.ts";
+import { lifeOf } from "../delivery/numbered-turn.ts";
+import type { Execution, TurnExecutor } from "../execution/execute-turn.ts";
+import type { SaidToAgent } from "../execution/play-turn.ts";
+import { EVENT_CHARACTERS, SUMMARY_CHARACTERS } from "../limits.ts";
+import { boundedText } from "../turns/bounds.ts";
+import { endWork } from "../turns/end-work.ts";
+import { createShownFiles, storedParts } from "../turns/shown-files.ts";
+import type { TurnRoom } from "../turns/shown-room.ts";
+import { identifiersOf, type Turn, type TurnEvent, transcriptStream } from "../turns/turn.ts";
+import { statusAfter, type TurnEnd } from "../turns/turn-end.ts";
+import type { HeldCondition } from "../turns/while-held.ts";
+import type { ClientRequest } from "./client-requests.ts";
+import type { QueryRecords, StoredTurn } from "./query-records.ts";
+
+export interface QueryWorkGiven {
+  readonly engine: ports.Engine;
+  readonly log: ports.EventLog;
+  readonly clock: ports.Clock;
+  readonly telemetry: ports.Telemetry;
+  readonly executor: TurnExecutor;
+  readonly records: QueryRecords;
+  readonly waits: TurnWaits;
+  readonly audiences: Audiences;
+  /** The users' uploads, if the instance accepts files. */
+  readonly files: ports.UserFiles | undefined;
+}
+
+/**
+ * What the engine is told of turns of queries: how one is executed. Its work is resumed, and executes no step: the records say where the turn is. One
+ * that was executing when its process died is closed (open points 9). One that waits for a person goes on waiting (open points 14).
+ */
+export function createQueryWork(given: QueryWorkGiven) {
+  const { engine, clock, executor, records, waits, audiences, telemetry } = given;
+
+  /** Executes one turn. An error in the turn ends the turn. It is not a failure of the work. Undefined if the turn was closed. */
+  const run = async (context: ports.WorkContext, turn: Turn): Promise<TurnEnd | undefined> => {
+    const { signal } = context;
+    for (;;) {
+      const stored = await retryWhileStoreAway({ clock, signal }, () => records.read(turn));
+      const { state, waits: number } = stored.request.value;
+      const wait = number === undefined ? undefined : await retryWhileStoreAway({ clock, signal }, () => waits.find(turn.turnId));
+      if (state !== "reserved" && !wait) {
+        await close(context, turn);
+        return undefined;
+      }
+      if (wait && !wait.isDue) {
+        // Parked after a moment: it costs no memory, and outlives its process.
+        await context.waitFor(wakeSignal(wait.number));
+        continue;
+      }
+      const end = await executor.run(context, executionOf(context, turn, stored, wait), (why) =>
+        context.beginWith((begun) => closed(turn, begun, why)),
+      );
+      if (typeof end === "object") return end;
+      if (end !== "waiting") return undefined;
+    }
+  };
+
+  const executionOf = (context: ports.WorkContext, turn: Turn, stored: StoredTurn, wait: TurnWait | undefined): Execution => {
+    const listener = listenerOf(turn);
+    let watched: Watched;
+    return {
+      ...{ turn, wait, of: "query" },
+      opened: (transcript) => void (watched = audiences.watch(listener, turn, transcript, wait && beganIn(stored.request.value))),
+      told: (event, position, size) => audiences.tell(listener, watched, event, position, size),
+      said: (stopped, room) => everythingSaid(given, turn, stopped, room),
+      deliver: (message, voice) => voice.deliver(message),
+      stopOf: () => records.stopOf(turn),
+      begin: (begun) => records.begin(turn, watched.number, begun, stored),
+      goOn: (due, begun) => records.goOn(turn, due, begun),
+      began(transcript) {
+        audiences.announce(listener, statusEvent(turn, "running"));
+        void transcript.add({ event: "query:started", data: identifiersOf(turn) }, 0);
+      },
+      pause: (pausing, entry) => records.wait(turn, pausing, entry, context.held),
+      stopWait: (reason) => records.stop(turn.userId, turn.clientRequestId, turn.sessionId, reason),
+      ending: async (end, { transcript, voice }) => ({
+        write: (written) =>
+          endWork(engine, context, (condition) =>
+            transcript.end([endEvent(turn, written, voice.seq)], (entry) =>
+              records.end(turn, written, entry, watched.number, condition),
+            ),
+          ),
+        after: () => audiences.announce(listener, statusEvent(turn, statusAfter(turn, end))),
+      }),
+      leave: () => audiences.finish(listener, watched),
+    };
+  };
+
+  /** Closes a turn whose process died: failed, with what it had said kept (open points 9). Its clients hear so from this process. */
+  const close = async (context: ports.WorkContext, turn: Turn): Promise<void> => {
+    const { signal } = context;
+    for (;;) {
+      try {
+        await retryWhileStoreAway({ clock, signal }, () => context.beginWith((begun) => closed(turn, begun)));
+        return;
+      } catch (error) {
+        signal.throwIfAborted();
+        if (error instanceof ports.EngineFenced) throw error;
+        telemetry.log.error(
+          "The end of an interrupted turn could not be kept, and will be tried again",
+          { turn: turn.turnId },
+          error,
+        );
+        await clock.sleep(CLOSE_AGAIN_MS, signal);
+      }
+    }
+  };
+
+  const closed = async (turn: Turn, held: HeldCondition, why: Partial<TurnEnd> = {}): Promise<void> => {
+    const number = audiences.count();
+    await executor.close(turn, why, (end, seq) => {
+      const entry = { stream: transcriptStream(turn.turnId), entry: { events: [endEvent(turn, end, seq)] } };
+      return records.end(turn, end, entry, number, held);
+    });
+    const began = await records.beganAs(turn);
+    if (!began) return;
+    const listener = listenerOf(turn);
+    audiences.closed(listener, { clientRequestId: turn.clientRequestId, turnId: turn.turnId, ...began });
+    audiences.announce(listener, statusEvent(turn, "failed"));
+  };
+
+  return { run };
+}
+
+const listenerOf = ({ userId, clientInstanceId = "" }: Turn): Listener => ({ userId, clientInstanceId });
+
+/** Pause before the end of an interrupted turn is written again that could not be. */
+const CLOSE_AGAIN_MS = 60_000;
+
+/** The process in which a turn began, and its number there. */
+function beganIn({ serverInstanceId, number }: ClientRequest): { readonly life: string; readonly number: number } | undefined {
+  return serverInstanceId === undefined || number === undefined ? undefined : { life: lifeOf(serverInstanceId), number };
+}
+
+/** The conversation as the model sees it. The user message of this turn is the newest: it is what the agent is told now, and no history. */
+async function everythingSaid(
+  { log, files }: QueryWorkGiven,
+  turn: Turn,
+  signal: AbortSignal,
+  room: TurnRoom,
+): Promise<SaidToAgent> {
+  // The turn that opens a conversation has nothing before it.
+  const earlier = turn.opens ? [] : (await readHistory(log, turn.conversationId, signal)).slice(0, -1);
+  const messages = [...earlier.map(({ parts }) => parts), storedParts(turn)];
+  const shown = await createShownFiles({ files, userId: turn.userId, room }).show(messages, signal);
+  const history = earlier.map(({ role }, index) => ({ role, parts: shown[index]! }));
+  const keep = ({ text, messages: count }: ports.TurnSummary) => {
+    const last = earlier[count - 1];
+    return last && { type: "summary" as const, text: boundedText(text, SUMMARY_CHARACTERS), upTo: last.sequence };
+  };
+  return { history, input: shown.at(-1)!, keep };
+}
+
+/** `seq` is the last message's, so that a client knows whether it has all of them. */
+function endEvent(turn: Turn, end: TurnEnd, seq: number): TurnEvent {
+  const identifiers = { ...identifiersOf(turn), seq };
+  switch (end.status) {
+    case "completed":
+      return {
+        event: "query:complete",
+        data: {
+          ...identifiers,
+          terminal: { status: "completed", ...(end.reason !== undefined && { reason: end.reason }), runId: turn.runId },
+          result: { output: boundedText(end.output, EVENT_CHARACTERS), ...(end.usage && { usage: end.usage }) },
+        },
+      };
+    case "interrupted":
+      return {
+        event: "query:complete",
+        data: {
+          ...identifiers,
+          terminal: {
+            status: "interrupted",
+            ...(end.reason !== undefined && { reason: end.reason }),
+            partial: boundedText(end.output, EVENT_CHARACTERS),
+            runId: turn.runId,
+          },
+        },
+      };
+    case "failed": {
+      const { code, message } = end.failure ?? {
+        code: end.reason ?? "error",
+        message: "The service was restarted while the turn executed",
+      };
+      return { event: "query:error", data: { ...identifiers, error: message, code } };
+    }
+  }
+}
+
+function statusEvent({ runId, sessionId }: Turn, status: "running" | "idle" | "completed" | "failed"): TurnEvent {
+  return { event: "activity:run_status", data: { runId, status, sessionId } };
+}
