@@ -1,6 +1,11 @@
 import type { IncomingMessage } from "node:http";
 import type { Ids } from "../ports/ids.ts";
-import type { AnswerHeaders } from "./host-adapter.ts";
+
+/** Headers of an answer by their lowercase names. */
+export type AnswerHeaders = Readonly<Record<string, string | readonly string[]>>;
+
+/** Logged status of a caller who left before an answer. Never sent. */
+export const CALLER_LEFT = 499;
 
 /** The names of one request. */
 export interface RequestIds {

@@ -4,9 +4,9 @@ import type { RequestTrace } from "../ports/telemetry.ts";
 import type { Exchange } from "../grammar/contract.ts";
 import { lendBody, readDeclaredBody } from "./declared-body.ts";
 import { acceptedCoding, type Coding, CODINGS, compress, compressPieces } from "./compress.ts";
-import type { AnswerHeaders, Door } from "./host-adapter.ts";
+import type { HostAdapter } from "./host-adapter.ts";
 import { EVENT_STREAM_HEADERS, EventPieces, EventsBroken } from "./event-pieces.ts";
-import { idHeaders, JSON_HEADERS, NO_SNIFFING, requestIds, type RequestIds } from "./answer-headers.ts";
+import { type AnswerHeaders, idHeaders, JSON_HEADERS, NO_SNIFFING, requestIds, type RequestIds } from "./answer-headers.ts";
 import { JsonPieces, piecesOf, withFirst } from "./pieces.ts";
 import { admit, begin, fault, type InstalledRoute, parse, type PathRoutes, render, type SurfaceServices } from "./pipeline.ts";
 
@@ -17,37 +17,37 @@ export type Refusal = { readonly code: FaultCode; readonly message?: string } | 
  * Answer one request from any host: admit it, parse it, call the route's handler, and send the result. Resolves when the answer
  * is sent, and never rejects.
  */
-export async function answer(routes: PathRoutes, door: Door, services: SurfaceServices, refusal?: Refusal): Promise<void> {
-  const { head } = door;
+export async function answer(routes: PathRoutes, host: HostAdapter, services: SurfaceServices, refusal?: Refusal): Promise<void> {
+  const { head } = host;
   const ids = requestIds(head.header("x-request-id"), services.ids);
-  const trace = begin(routes, head, door.scheme, ids, services.telemetry);
+  const trace = begin(routes, head, host.scheme, ids, services.telemetry);
   let route: InstalledRoute | undefined;
   let failure: string | undefined;
-  door.onOver((status) => trace.end(failure === undefined ? { status } : { status, error: failure }));
+  host.onOver((status) => trace.end(failure === undefined ? { status } : { status, error: failure }));
   try {
     if (refusal) throw "thrown" in refusal ? refusal.thrown : fault(routes.faults, refusal.code, refusal);
-    const admitted = await admit(routes, head, door.signal);
+    const admitted = await admit(routes, head, host.signal);
     route = admitted.route;
     const { contract } = route;
     const { success } = contract;
-    const input = inputOf(route, door, admitted.who, trace);
+    const input = inputOf(route, host, admitted.who, trace);
     if (success.kind === "exchange") {
-      input.exchange = exchangeOf(door, ids);
+      input.exchange = exchangeOf(host, ids);
       await trace.run(() => admitted.route.handler(input as never));
-      if (!door.isAnswered && !door.isLeft) throw new Error(`${route.key} ended without an answer`);
-      if (!door.isAnswered) door.giveUp();
+      if (!host.isAnswered && !host.isLeft) throw new Error(`${route.key} ended without an answer`);
+      if (!host.isAnswered) host.giveUp();
       return;
     }
-    const result = await trace.run(() => handled(admitted.route, input, door, services));
+    const result = await trace.run(() => handled(admitted.route, input, host, services));
     const own = { ...idHeaders(ids), ...NO_SNIFFING };
     switch (success.kind) {
       case "bytes":
-        return await door.forward(result as Response, own);
+        return await host.forward(result as Response, own);
       case "events": {
         const pieces = new EventPieces(
           result as ConstructorParameters<typeof EventPieces>[0],
           {
-            stopped: (reason) => door.abort(reason),
+            stopped: (reason) => host.abort(reason),
             render(thrown) {
               const { error, body } = render(thrown, routes, route, head, services, ids);
               failure = error.code;
@@ -56,43 +56,43 @@ export async function answer(routes: PathRoutes, door: Door, services: SurfaceSe
           },
           services,
         );
-        return await door.sendPieces(success.status, { ...EVENT_STREAM_HEADERS, ...own }, pieces);
+        return await host.sendPieces(success.status, { ...EVENT_STREAM_HEADERS, ...own }, pieces);
       }
       case "json":
-        if (result instanceof JsonPieces) return await sendJson(door, success.status, own, result);
-        return await sendWhole(door, success.status, own, JSON.stringify(result));
+        if (result instanceof JsonPieces) return await sendJson(host, success.status, own, result);
+        return await sendWhole(host, success.status, own, JSON.stringify(result));
       default:
-        return door.send(success.status, own);
+        return host.send(success.status, own);
     }
   } catch (thrown) {
     try {
       // An error after the caller has left is not a fault.
-      if (door.isLeft) return door.giveUp();
-      if (door.isAnswered) {
+      if (host.isLeft) return host.giveUp();
+      if (host.isAnswered) {
         // A part of the answer is sent already: the connection is cut, so that the answer does not look complete.
         if (!(thrown instanceof EventsBroken)) {
           failure = "answer_broken";
           services.telemetry.log.error(`${route?.key ?? routes.surface} broke after its head`, { request: ids.own }, thrown);
         }
-        return door.cut(thrown);
+        return host.cut(thrown);
       }
       const { error, status, headers, body } = render(thrown, routes, route, head, services, ids);
       failure = error.code;
       if (status === 401) services.refused?.(routes.surface, head);
-      door.dropBody(services.clock);
-      door.send(status, headers, body);
+      host.dropBody(services.clock);
+      host.send(status, headers, body);
     } catch (error) {
       // The refusal itself cannot be sent, for example because of an invalid header. The failure must affect only this caller.
       services.telemetry.log.error(`An answer of surface "${routes.surface}" could not be sent`, { request: ids.own }, error);
-      door.cut(error);
+      host.cut(error);
     }
   }
 }
 
 /** The input of every handler. `exchange` and `body` are added if the route has them. */
-function inputOf({ contract, say }: InstalledRoute, door: Door, who: unknown, trace: RequestTrace) {
-  const { head, signal } = door;
-  if (door.isMalformed) {
+function inputOf({ contract, say }: InstalledRoute, host: HostAdapter, who: unknown, trace: RequestTrace) {
+  const { head, signal } = host;
+  if (host.isMalformed) {
     throw fault(contract.faults, "invalid_request", { message: "Malformed percent-escape in the path" });
   }
   return {
@@ -105,19 +105,19 @@ function inputOf({ contract, say }: InstalledRoute, door: Door, who: unknown, tr
     trace,
     fail: contract.errors ?? {},
     say,
-    request: contract.success.kind === "bytes" ? door.request : undefined,
+    request: contract.success.kind === "bytes" ? host.request : undefined,
     exchange: undefined as Exchange | undefined,
   };
 }
 
-function exchangeOf(door: Door, ids: RequestIds): Exchange {
+function exchangeOf(host: HostAdapter, ids: RequestIds): Exchange {
   const { own, ofCaller = own } = ids;
   return {
-    headers: door.headers,
-    body: door.body ?? Readable.from([]),
+    headers: host.headers,
+    body: host.body ?? Readable.from([]),
     // A handler that passes on another service's answer may pass on that service's `x-request-id`.
     respond: (status, headers) =>
-      door.open(status, { ...NO_SNIFFING, "x-request-id": ofCaller, ...headers, "x-portico-request-id": own }),
+      host.open(status, { ...NO_SNIFFING, "x-request-id": ofCaller, ...headers, "x-portico-request-id": own }),
   };
 }
 
@@ -125,14 +125,14 @@ function exchangeOf(door: Door, ids: RequestIds): Exchange {
 async function handled(
   { contract, handler }: InstalledRoute,
   input: ReturnType<typeof inputOf>,
-  door: Door,
+  host: HostAdapter,
   { clock }: SurfaceServices,
 ): Promise<unknown> {
   // The handler reads the body of a `bytes` route that declares no body.
   if (!contract.body && contract.bodyAs !== "stream") return handler(input as never);
-  const { head } = door;
+  const { head } = host;
   const arriving = {
-    body: door.body,
+    body: host.body,
     contentType: head.header("content-type"),
     declared: Number(head.header("content-length") ?? 0),
   };
@@ -141,12 +141,12 @@ async function handled(
     return handler(input as never);
   }
   try {
-    return await lendBody(contract, arriving, { clock, signal: door.signal }, (body) => {
+    return await lendBody(contract, arriving, { clock, signal: host.signal }, (body) => {
       input.body = body;
       return handler(input as never);
     });
   } finally {
-    door.dropBody(clock);
+    host.dropBody(clock);
   }
 }
 
@@ -158,41 +158,41 @@ const COMPRESSED_BYTES = 4096;
  * The content coding of an answer, by what the caller accepts. Only reads are compressed: the answers of other calls are short, and some
  * contain a secret that is shown once.
  */
-function codingOf({ head }: Door): Coding | undefined {
+function codingOf({ head }: HostAdapter): Coding | undefined {
   return head.method === "GET" || head.method === "HEAD" ? acceptedCoding(head, CODINGS) : undefined;
 }
 
-async function sendWhole(door: Door, status: number, own: AnswerHeaders, text: string): Promise<void> {
+async function sendWhole(host: HostAdapter, status: number, own: AnswerHeaders, text: string): Promise<void> {
   const length = Buffer.byteLength(text);
   const headers = { ...JSON_HEADERS, ...own };
-  if (length < COMPRESSED_BYTES) return door.send(status, { ...headers, "content-length": String(length) }, text);
-  const coding = codingOf(door);
+  if (length < COMPRESSED_BYTES) return host.send(status, { ...headers, "content-length": String(length) }, text);
+  const coding = codingOf(host);
   const varying = { ...headers, vary: VARY };
-  if (!coding) return door.send(status, { ...varying, "content-length": String(length) }, text);
+  if (!coding) return host.send(status, { ...varying, "content-length": String(length) }, text);
   const coded = { ...varying, "content-encoding": coding };
   // Only the body would tell its length.
-  if (door.head.method === "HEAD") return door.send(status, coded);
+  if (host.head.method === "HEAD") return host.send(status, coded);
   const body = await compress(Buffer.from(text), coding);
-  if (door.isLeft) return door.giveUp();
-  door.send(status, { ...coded, "content-length": String(body.byteLength) }, body);
+  if (host.isLeft) return host.giveUp();
+  host.send(status, { ...coded, "content-length": String(body.byteLength) }, body);
 }
 
 /** Most lists have one piece. They are sent like any other answer. */
-async function sendJson(door: Door, status: number, own: AnswerHeaders, json: JsonPieces): Promise<void> {
+async function sendJson(host: HostAdapter, status: number, own: AnswerHeaders, json: JsonPieces): Promise<void> {
   const pieces = piecesOf(json);
   const first = await pieces.next();
   const second = first === undefined ? undefined : await pieces.next();
-  if (door.isLeft) {
+  if (host.isLeft) {
     await pieces.leave();
-    return door.giveUp();
+    return host.giveUp();
   }
-  if (first === undefined || second === undefined) return sendWhole(door, status, own, String(first ?? ""));
+  if (first === undefined || second === undefined) return sendWhole(host, status, own, String(first ?? ""));
   const all = withFirst([first, second], pieces);
-  const coding = codingOf(door);
+  const coding = codingOf(host);
   const headers = { ...JSON_HEADERS, ...own, vary: VARY, ...(coding && { "content-encoding": coding }) };
   // A HEAD request takes no piece.
-  const isPacked = coding !== undefined && door.head.method !== "HEAD";
-  return door.sendPieces(status, headers, isPacked ? compressPieces(all, coding) : all);
+  const isPacked = coding !== undefined && host.head.method !== "HEAD";
+  return host.sendPieces(status, headers, isPacked ? compressPieces(all, coding) : all);
 }
 
 /**

@@ -1,14 +1,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { defineWebSocketHandler, H3, H3Event, type HTTPError, toResponse } from "h3";
 import { addRoute, createRouter, findAllRoutes } from "rou3";
-import { FastResponse } from "srvx";
 import { NodeRequest, sendNodeResponse } from "srvx/node";
 import { guardCall } from "../grammar/guard-call.ts";
 import { answer, type Refusal } from "./answer.ts";
 import { EventStreams } from "./event-pieces.ts";
-import { FetchDoor } from "./from-fetch.ts";
-import { hasLeft, NodeDoor } from "./from-node.ts";
-import { type Doors, hostBound } from "./host-rule.ts";
+import { FetchHost } from "./fetch-host.ts";
+import { hasLeft, NodeHost } from "./node-host.ts";
+import { type EntryPoints, hostBound } from "./host-rule.ts";
 import { originRule } from "./origin-rule.ts";
 import { type InstalledRoute, type PathRoutes, routeFor, type SurfaceServices } from "./pipeline.ts";
 import { refuseUpgrade } from "./refuse-upgrade.ts";
@@ -50,19 +49,13 @@ export function createSurface(
       .filter(({ data }) => data.path.endsWith("/") === pathname.endsWith("/"))
       .reverse();
   const unmatched: PathRoutes = { path: "", surface: name, methods: new Map() };
-  /**
-   * Answer through the door of the request. On Node, the answer is sent when this resolves, and middleware gets only its status.
-   */
+  /** The answer of a surface's own route or refusal, for h3. */
   const respond = (routes: PathRoutes, event: SurfaceEvent, refusal?: Refusal): Promise<Response> => {
     const { response, context } = event;
     event.isTaken = true;
-    if (response) {
-      const answered = answer(routes, new NodeDoor(event, response, context.params), services, refusal);
-      return answered.then(() => new FastResponse(null, { status: response.statusCode }));
-    }
-    const door = new FetchDoor(event, context.params);
-    answer(routes, door, services, refusal).catch((error: unknown) => door.cut(error));
-    return door.answered;
+    const host = response ? new NodeHost(event, response, context.params) : new FetchHost(event, context.params);
+    answer(routes, host, services, refusal).catch((error: unknown) => host.cut(error));
+    return host.answered;
   };
   /**
    * The routes of the most exact path that has the method. `PUT /api/workflow/events` is the retired `PUT /api/workflow/:id`, although the path
@@ -86,7 +79,7 @@ export function createSurface(
       const isUnrouted = error.status === 404 && !event.context.matchedRoute;
       if (!isUnrouted && !error.unhandled) return undefined;
       const response = await respond(unmatched, asked, isUnrouted ? undefined : { thrown: error.cause });
-      return asked.isStaged && !asked.response ? withHeaders(response, asked.staged(response.status)) : response;
+      return asked.isStaged ? withHeaders(response, asked.staged(response.status)) : response;
     },
   });
   if (options) {
@@ -127,8 +120,10 @@ export function createSurface(
         if (!response.headersSent && !made.headers.has("x-request-id"))
           response.setHeader("x-request-id", idHeaders(ids)["x-request-id"]);
       }
-      // The surface's own routes have sent their answer already. Answers of the host's middleware and routes are sent here.
-      if (!response.headersSent && !hasLeft(response)) await sendNodeResponse(response, made);
+      // An exchange has sent its answer already.
+      if (response.headersSent) return;
+      if (hasLeft(response)) await made.body?.cancel();
+      else await sendNodeResponse(response, made);
     } catch (error) {
       log.error(`An answer of surface "${name}" could not be sent`, {}, error);
       response.destroy();
@@ -140,7 +135,7 @@ export function createSurface(
     if (isAttached) log.warn(`Surface "${name}" is not attached: realtime connections cannot be made`, { path, fix: ATTACH });
     isAttached = false;
   };
-  const doors: Doors = {
+  const entries: EntryPoints = {
     async fetch(request, refusal) {
       const event = new SurfaceEvent(request, h3);
       // A path of plain WebSockets is opened by the host, from the hooks on the answer.
@@ -167,8 +162,8 @@ export function createSurface(
   const surface: SurfaceBuilder = {
     name,
     h3,
-    fetch: (request) => doors.fetch(request),
-    forHosts: (hosts) => hostBound(surface, hosts, doors),
+    fetch: (request) => entries.fetch(request),
+    forHosts: (hosts) => hostBound(surface, hosts, entries),
     endEventStreams: () => services.streams.end(),
     isHeldOpen: (request) => nodePaths.has(pathOf(request.url)),
     upgrade(request, socket, head) {
@@ -183,7 +178,7 @@ export function createSurface(
       );
       return true;
     },
-    node: (request, response) => doors.node(request, response),
+    node: (request, response) => entries.node(request, response),
     add(route) {
       const { path, method } = route.contract;
       const known = paths.get(path);

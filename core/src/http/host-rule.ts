@@ -74,20 +74,20 @@ function isAddress(name: string): boolean {
   return name.startsWith("[") || isIP(name) === 4;
 }
 
-/** The doors of a surface. They can be told to refuse a request. */
-export interface Doors {
+/** The entry points of a surface. They can be told to refuse a request. */
+export interface EntryPoints {
   fetch(request: Request, refusal?: Refusal): Promise<Response>;
   node(request: IncomingMessage, response: ServerResponse, refusal?: Refusal): void | Promise<void>;
 }
 
 /** `surface` for requests that name one of `hosts`, or this machine. Other requests are refused with the surface's own errors. */
-export function hostBound(surface: Surface, hosts: readonly string[], doors: Doors): Surface {
+export function hostBound(surface: Surface, hosts: readonly string[], entries: EntryPoints): Surface {
   const refusalOf = hostRule(hosts);
   return {
     ...surface,
     forHosts: (others) => surface.forHosts(others),
-    fetch: (request) => doors.fetch(request, refusalOfRequest(request, refusalOf)),
-    node: (request, response) => doors.node(request, response, refusalOf(hostsOf(request))),
+    fetch: (request) => entries.fetch(request, refusalOfRequest(request, refusalOf)),
+    node: (request, response) => entries.node(request, response, refusalOf(hostsOf(request))),
     upgrade(request, socket, head) {
       const refusal = refusalOf(hostsOf(request));
       if (!refusal) return surface.upgrade(request, socket, head);

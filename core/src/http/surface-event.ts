@@ -1,9 +1,8 @@
 import type { ServerResponse } from "node:http";
 import { type H3, H3Event } from "h3";
 import type { ServerRequest } from "srvx";
-import { CALLER_LEFT } from "./host-adapter.ts";
 import type { SurfaceServices } from "./pipeline.ts";
-import type { RequestIds } from "./answer-headers.ts";
+import { CALLER_LEFT, type RequestIds } from "./answer-headers.ts";
 
 /** A request on its way through the h3 app of a surface. */
 export class SurfaceEvent extends H3Event {

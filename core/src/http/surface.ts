@@ -11,7 +11,7 @@ export type NodeListener = (request: IncomingMessage, response: ServerResponse) 
 export interface Surface {
   readonly name: string;
   /**
-   * The h3 app that routes the surface's requests, from both doors. A host may add middleware (`h3.use`) and its own routes at
+   * The h3 app that routes the surface's requests, from both entry points. A host may add middleware (`h3.use`) and its own routes at
    * any time. Middleware runs before every route and every refusal, except the refusals of the origin rule and of `forHosts`.
    * Before it calls `next`, it can set headers of an answer with `event.res.headers`, and of an error answer with
    * `event.res.errHeaders`. Its errors are answered like errors of a handler; h3 itself answers an `HTTPError`. Realtime channels
