@@ -64,16 +64,15 @@ export function createMemoryTelemetry({ onError }: MemoryTelemetryOptions = {}):
       },
     },
     begin({ id, callerRequestId, area, route, method }) {
-      let facts: ports.RequestFacts = {};
+      const noted: ports.RequestFacts[] = [];
       let isOver = false;
       return {
-        note(more) {
-          facts = { ...facts, ...known(more) };
-        },
+        note: (facts) => void noted.push(facts),
         run: (work) => work(),
         end({ status, error }) {
           if (isOver) return;
           isOver = true;
+          const facts = factsOf(noted);
           requests.push({ ...facts, id, callerRequestId, area, route, method, status, error: facts.error ?? error });
         },
       };
@@ -104,7 +103,13 @@ export const memoryTelemetry = defineAdapter({
     options?.telemetry ?? createMemoryTelemetry(),
 });
 
-/** An undefined fact is unknown. It must not replace a known one. */
-function known(facts: ports.RequestFacts): ports.RequestFacts {
-  return Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined));
+const FACTS = [
+  ...["provider", "providerType", "model", "converted", "streamed", "operation"],
+  ...["inputTokens", "outputTokens", "firstByteMs", "error"],
+] as readonly (keyof ports.RequestFacts)[];
+
+/** The known facts of all notes. Later ones win field by field. A record may have getters, which a copy of its own properties would miss. */
+function factsOf(noted: readonly ports.RequestFacts[]): ports.RequestFacts {
+  const entries = noted.flatMap((facts) => FACTS.map((name) => [name, facts[name]] as const));
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
 }

@@ -2,7 +2,7 @@ import { defineAdapter, ports, retryWhileStoreAway, type Scope } from "@portico/
 import type { EndedRequests } from "../telemetry/ended-requests.ts";
 import { daysOf } from "./records/day.ts";
 import { GroupedWrites } from "./records/grouped-writes.ts";
-import { addDuration, type Latency, noLatency } from "./records/latency.ts";
+import { addTo, bucketOf, type Latency, noLatency } from "./records/latency.ts";
 import { createPriceOf, type PriceTable } from "./records/prices.ts";
 import { readSeries } from "./records/read-series.ts";
 import { addSums, noSums, readUsage, type StoredUsage, storedBetween } from "./records/read-usage.ts";
@@ -32,6 +32,8 @@ const MOST_SUBJECTS = 1000;
 /** The same of the current day. Limits of a day need more of them. */
 const MOST_SUBJECTS_OF_DAY = 10_000;
 const LONGEST = 256;
+/** Subjects with longer names are not remembered. */
+const LONGEST_KEY = 2048;
 
 interface Row extends Tally {
   readonly id: string;
@@ -39,6 +41,12 @@ interface Row extends Tally {
   readonly at: number;
   readonly latency: Latency;
   write(): ports.Write;
+}
+
+/** The rows that count a subject now: of the minute, the hour and the day. */
+interface SubjectRows {
+  readonly subject: ports.UsageSubject;
+  readonly rows: readonly Row[];
 }
 
 /**
@@ -73,6 +81,8 @@ class RecordedUsage implements ports.Usage {
   #minute: Bucket<Row>;
   #hour: Bucket<Row>;
   #day: Bucket<Row>;
+  /** The rows of subjects that were counted in the present minute, by the subject as its caller gave it: finding them costs most of a count. */
+  #found = new Map<string, SubjectRows>();
   #others: { readonly since: number; readonly readAt: number; readonly tallies: Promise<ports.UsageDay["groups"]> } | undefined;
 
   constructor(given: Given, { timeZone = "UTC", prices, requests }: RecordUsageOptions, scope: Scope) {
@@ -108,13 +118,10 @@ class RecordedUsage implements ports.Usage {
   }
 
   note(named: ports.UsageSubject): ports.UsageCall {
-    const subject = shortened(named);
-    this.#turn();
-    const rows = [this.#minute.of(subject), this.#hour.of(subject), this.#day.of(subject)];
-    const counts = rows.map((row) => row.counts);
-    for (const count of counts) {
-      count.calls++;
-      count.unknown++;
+    const { subject, rows } = this.#rowsOf(named);
+    for (const { counts } of rows) {
+      counts.calls++;
+      counts.unknown++;
     }
     this.#writes.mark(rows);
     const at = this.#given.clock.now();
@@ -132,15 +139,18 @@ class RecordedUsage implements ports.Usage {
           cachedInputTokens: whole(cachedInputTokens),
           cacheWriteTokens: whole(cacheWriteTokens),
         };
-        for (const count of counts) {
-          if (isRefused) count.refused++;
-          if (isFailed) count.failed++;
-          if (isKnown) count.unknown--;
-          for (const name of Object.keys(tokens) as (keyof typeof tokens)[]) count[name] += tokens[name];
-        }
-        for (const { latency } of rows) {
-          if (!isFailed) addDuration(latency.durations, more.durationMs);
-          addDuration(latency.firstTokens, more.firstTokenMs);
+        const duration = isFailed ? undefined : bucketOf(more.durationMs);
+        const firstToken = bucketOf(more.firstTokenMs);
+        for (const { counts, latency } of rows) {
+          if (isRefused) counts.refused++;
+          if (isFailed) counts.failed++;
+          if (isKnown) counts.unknown--;
+          counts.inputTokens += tokens.inputTokens;
+          counts.outputTokens += tokens.outputTokens;
+          counts.cachedInputTokens += tokens.cachedInputTokens;
+          counts.cacheWriteTokens += tokens.cacheWriteTokens;
+          addTo(latency.durations, duration);
+          addTo(latency.firstTokens, firstToken);
         }
         this.#writes.mark(rows);
         if (!isReported || this.#currency === undefined) return undefined;
@@ -210,11 +220,23 @@ class RecordedUsage implements ports.Usage {
     return [...groups.values()];
   }
 
+  #rowsOf(named: ports.UsageSubject): SubjectRows {
+    this.#turn();
+    const key = keyOf(named);
+    const found = this.#found.get(key);
+    if (found) return found;
+    const subject = shortened(named);
+    const made = { subject, rows: [this.#minute.of(subject), this.#hour.of(subject), this.#day.of(subject)] };
+    if (this.#found.size < MOST_SUBJECTS && key.length <= LONGEST_KEY) this.#found.set(key, made);
+    return made;
+  }
+
   /** Begins the buckets of the present time. */
   #turn(): void {
     const now = this.#given.clock.now();
     const minute = now - (now % MINUTE_MS);
     if (this.#minute.at === minute) return;
+    this.#found = new Map();
     this.#minute = this.#bucket("minute", minute);
     const hour = now - (now % HOUR_MS);
     if (this.#hour.at !== hour) this.#hour = this.#bucket("hour", hour);

@@ -83,7 +83,10 @@ export interface RequestBegin {
 
 /** One request in progress. */
 export interface RequestTrace {
-  /** Add facts as they become known. Later calls win field by field. */
+  /**
+   * Add facts. They are read when the request ends: a handler may give one record at its beginning, and fill it as facts become known. Later calls
+   * win field by field, and an undefined field is unknown.
+   */
   note(facts: RequestFacts): void;
   /** Calls `work`, and returns or throws what it does. Spans and log lines of the work belong to the request. */
   run<T>(work: () => T): T;
@@ -162,27 +165,27 @@ export interface WorkContent {
   readonly output?: unknown;
 }
 
-/** Facts about a request that become known later. */
+/** Facts about a request that become known while it runs. */
 export interface RequestFacts {
   /** Provider configuration id and provider type. */
-  readonly provider?: string;
-  readonly providerType?: string;
+  readonly provider?: string | undefined;
+  readonly providerType?: string | undefined;
   /**
    * Set only after validation, to bound label cardinality: it becomes a metric label, and callers can invent any number of names.
    */
-  readonly model?: string;
+  readonly model?: string | undefined;
   /** Whether the request was converted between protocols. */
-  readonly converted?: boolean;
+  readonly converted?: boolean | undefined;
   /** Whether the caller requested a stream. Only then `firstByteMs` becomes a metric. */
-  readonly streamed?: boolean;
+  readonly streamed?: boolean | undefined;
   /** Name of the generative-AI operation (OpenTelemetry semantic conventions): `chat`. */
-  readonly operation?: string;
-  readonly inputTokens?: number;
-  readonly outputTokens?: number;
+  readonly operation?: string | undefined;
+  readonly inputTokens?: number | undefined;
+  readonly outputTokens?: number | undefined;
   /** Milliseconds from the request to the first byte of the upstream's answer. */
-  readonly firstByteMs?: number;
+  readonly firstByteMs?: number | undefined;
   /** A code for why an answer failed after its status was sent: `upstream_broken`. */
-  readonly error?: string;
+  readonly error?: string | undefined;
 }
 
 /** One model call that ended. */

@@ -1,4 +1,5 @@
 import { definePlugin, type Exchange, optional, ports, type RequestHead, type RequestTrace } from "@portico/core";
+import { CallRecord, type ProxyCall } from "./call-record.ts";
 import { modelProxyConfig } from "./config.ts";
 import { modelProxyContract } from "./contract.ts";
 import { safeTokenGuard } from "./guards.ts";
@@ -11,7 +12,6 @@ import { createSafeTokens, type SafeToken } from "./safe-tokens.ts";
 import { createTrail, TRAIL_HEADER } from "./trail.ts";
 import { translate } from "./translate.ts";
 import { gatherBody, modelOf, receiveBody } from "./receive-body.ts";
-import { type CallUsage, whileCounted } from "./watch/call-usage.ts";
 
 /** The parts of a call that both routes pass on. */
 interface CallInput {
@@ -51,34 +51,33 @@ export const modelProxy = definePlugin({
     const converter = createRequestConverter(clock);
     scope.onClose(() => converter.close());
 
-    const call = (protocol: Protocol, input: CallInput) =>
-      whileCounted(usage, input, (counted) => answer(protocol, input, counted));
-    const answer = async (protocol: Protocol, { exchange, head, who, signal, trace }: CallInput, counted: CallUsage) => {
-      const startedAt = clock.now();
+    const call = async (protocol: Protocol, { exchange, head, who, signal, trace }: CallInput) => {
       const provider = directory.bound(who.providerId);
       const isConverted = provider.protocol !== protocol;
-      trace.note({ operation: "chat", provider: provider.id, providerType: provider.type, converted: isConverted });
-      const trail = trails.extended(provider, head.header(TRAIL_HEADER));
+      const record = new CallRecord({ usage, clock, who, provider, isConverted });
+      trace.note(record);
       const admit = async (model: string) => {
         await directory.assertServes(provider, model, signal);
         // Only now: callers can invent any number of names, and each would be a label of metrics.
-        trace.note({ model });
-        counted.chosen(model);
+        record.model = model;
       };
-      const answering = (streamed: boolean) => trace.note({ streamed, firstByteMs: clock.now() - startedAt });
-      const traceparent = telemetry.traceparent();
-      if (!isConverted) {
-        const received = await receiveBody(exchange, { clock, spoolDir, admit });
-        await relay({ protocol, provider, exchange, head, received, own, trail, traceparent, signal, trace, counted, answering });
-        return;
+      try {
+        const trail = trails.extended(provider, head.header(TRAIL_HEADER));
+        const traceparent = telemetry.traceparent();
+        const passed: ProxyCall = { protocol, provider, exchange, head, own, trail, traceparent, signal, record };
+        if (isConverted) {
+          const { bytes, facts } = await gatherBody(exchange, clock);
+          const model = modelOf(facts);
+          await admit(model);
+          await translate(passed, { bytes, model }, { clock, ids, converter });
+        } else {
+          await relay(passed, await receiveBody(exchange, { clock, spoolDir, admit }));
+        }
+      } catch (error) {
+        record.close(signal.aborted ? "caller_left" : "upstream_error");
+        throw error;
       }
-      const { bytes, facts } = await gatherBody(exchange, clock);
-      const model = modelOf(facts);
-      await admit(model);
-      await translate(
-        { protocol, provider, exchange, bytes, model, own, trail, traceparent, signal, trace, counted, answering },
-        { clock, ids, converter },
-      );
+      record.close();
     };
 
     return {

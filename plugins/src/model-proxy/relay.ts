@@ -1,58 +1,40 @@
 import type { Readable, Writable } from "node:stream";
-import { type Exchange, ports, readStream, type RequestHead, type RequestTrace } from "@portico/core";
+import { ports, readStream } from "@portico/core";
+import { type AnswerWatch, watchAnswer } from "./answer-watch.ts";
+import { type CallRecord, codeOfBreak, type ProxyCall } from "./call-record.ts";
 import { streamErrorEvent } from "./convert/errors.ts";
 import type { ModelError } from "./convert/model-events.ts";
 import { answerHeaders, requestHeaders, requestQuery } from "./header-filter.ts";
-import type { OwnCredentials } from "./own-credentials.ts";
-import type { Protocol } from "./protocol.ts";
 import type { ReceivedBody } from "./receive-body.ts";
 import { callFailure, relayError } from "./upstream-error.ts";
-import type { CallUsage } from "./watch/call-usage.ts";
-import { type AnswerObserver, observeAnswer } from "./watch/observe-answer.ts";
-
-export interface RelayCall {
-  readonly protocol: Protocol;
-  readonly provider: ports.ModelProvider;
-  readonly exchange: Exchange;
-  readonly head: RequestHead;
-  readonly received: ReceivedBody;
-  readonly own: OwnCredentials;
-  /** Headers that tell another instance which instances the call has passed. */
-  readonly trail: Readonly<Record<string, string>>;
-  /** The service's own span, which the provider continues. Undefined without traces: the caller's header passes then. */
-  readonly traceparent: string | undefined;
-  readonly signal: AbortSignal;
-  readonly trace: RequestTrace;
-  /** Counts the call. */
-  readonly counted: CallUsage;
-  /** Called when the upstream begins to answer. */
-  readonly answering: (streamed: boolean) => void;
-}
 
 /**
  * Caller and provider use the same protocol: the bytes are forwarded in both directions without delay (open points 2). The one exception is the
  * last chunk of a compressed whole answer, which waits while a copy is decompressed.
  */
-export async function relay(call: RelayCall): Promise<void> {
-  const { protocol, provider, exchange, received, answering } = call;
-  const answer = await send(call);
-  answering(received.facts.stream === true);
-  call.counted.answered(answer.status, received.facts.stream === true);
+export async function relay(call: ProxyCall, received: ReceivedBody): Promise<void> {
+  const { protocol, provider, exchange, record } = call;
+  const answer = await send(call, received);
+  record.answered(answer.status, received.facts.stream === true);
   if (answer.status < 200 || answer.status > 299) return relayError({ protocol, provider, exchange, answer });
   const headers = answerHeaders(answer.headers, provider);
-  const watched = observeAnswer(call, answer);
+  const watch = watchAnswer(protocol, answer.headers);
+  record.opened(watch);
   const out = exchange.respond(answer.status, headers);
   if (answer.whole) {
-    watched.pushed(answer.whole);
-    const ended = watched.ended();
-    if (ended) await ended;
     // As text, the body leaves in one write with the head. Latin-1 has one character per byte.
-    out.end(answer.whole.toString("latin1"), "latin1");
+    const text = answer.whole.toString("latin1");
+    watch?.pushWhole(answer.whole, text);
+    await watch?.settled();
+    record.ended();
+    out.end(text, "latin1");
     return;
   }
   const ending = (error: Error) =>
     isPlainEventStream(headers) ? streamErrorEvent(protocol, brokenStream(error, provider)) : undefined;
-  await pass(answer.body, out, watched, ending);
+  // A caller that has all bytes may disconnect, so the last chunk waits until a compressed copy has been read.
+  const waitsAt = watch?.isBehind ? Number(answer.headers["content-length"] ?? Infinity) : Infinity;
+  await pass(answer.body, out, { record, watch, waitsAt, ending });
 }
 
 /** The error of a broken stream for its caller. It reveals only the provider's name. */
@@ -65,24 +47,17 @@ export function brokenStream(error: Error, provider: ports.ModelProvider): Model
   return { kind, message: provider.redact(message) };
 }
 
-async function send({
-  provider,
-  exchange,
-  head,
-  received,
-  own,
-  trail,
-  traceparent,
-  signal,
-  counted,
-}: RelayCall): Promise<ports.ModelAnswer> {
+async function send(
+  { provider, exchange, head, own, trail, traceparent, signal, record }: ProxyCall,
+  received: ReceivedBody,
+): Promise<ports.ModelAnswer> {
   const call: ports.ModelCall = {
     headers: Object.assign(requestHeaders(exchange.headers, own), trail, traceparent === undefined ? undefined : { traceparent }),
     query: requestQuery(head.search, own),
     body: received.body,
     ...(received.length !== undefined && { length: received.length }),
   };
-  counted.sending();
+  record.sending();
   try {
     return await provider.send(call, received.rest ? abortedBy(received.rest, signal) : signal);
   } catch (error) {
@@ -98,14 +73,24 @@ function abortedBy(rest: Promise<void>, signal: AbortSignal): AbortSignal {
 }
 
 /**
- * Forward a body as fast as the reader takes it. Resolves when it is sent or the reader has left. If the body breaks, the text of `ending` is
- * written last, after line ends that close an incomplete event. If `ending` returns undefined, the connection is closed.
+ * Forward a body as fast as the reader takes it. Resolves when it is sent or the reader has left. From the size `waitsAt` on, the last chunk
+ * waits for the watch. If the body breaks, the text of `ending` is written last, after line ends that close an incomplete event. If `ending`
+ * returns undefined, the connection is closed.
  */
 function pass(
   body: Readable,
   out: Writable,
-  observer: AnswerObserver,
-  ending: (error: Error) => string | undefined,
+  {
+    record,
+    watch,
+    waitsAt,
+    ending,
+  }: {
+    readonly record: CallRecord;
+    readonly watch: AnswerWatch | undefined;
+    readonly waitsAt: number;
+    readonly ending: (error: Error) => string | undefined;
+  },
 ): Promise<void> {
   return new Promise((resolve) => {
     let last: Buffer | undefined;
@@ -113,6 +98,7 @@ function pass(
     let waiting: Buffer | undefined;
     const onDrain = () => void body.resume();
     const finish = () => {
+      record.ended();
       out.end(waiting);
       resolve();
     };
@@ -120,19 +106,19 @@ function pass(
       chunk(chunk) {
         last = chunk;
         passed += chunk.length;
-        observer.pushed(chunk);
-        if (passed >= observer.waitsAt) waiting = chunk;
+        watch?.push(chunk);
+        if (passed >= waitsAt) waiting = chunk;
         else if (!out.write(chunk)) body.pause();
       },
       end() {
-        const ended = observer.ended();
-        if (ended) void ended.then(finish);
+        const settled = watch?.settled();
+        if (settled) void settled.then(finish);
         else finish();
       },
       broke(error) {
         let text: string | undefined;
         try {
-          if (!out.destroyed) observer.broke(error);
+          if (!out.destroyed) record.broke(codeOfBreak(error));
           text = out.destroyed ? undefined : ending(error);
         } finally {
           // An ending that could not be made cuts the answer.
@@ -145,7 +131,6 @@ function pass(
     out.on("drain", onDrain);
     out.on("close", () => {
       body.destroy();
-      observer.closed();
       resolve();
     });
   });

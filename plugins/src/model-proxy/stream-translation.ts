@@ -1,23 +1,19 @@
 import type { Readable } from "node:stream";
 import { type Exchange, type ports, readStream } from "@portico/core";
+import { type CallRecord, codeOfBreak, type EndCode } from "./call-record.ts";
 import type { ModelEvent } from "./convert/model-events.ts";
 import type { StreamReader, StreamWriter } from "./convert/stream.ts";
 import { KEEP_ALIVE_MS } from "./limits.ts";
-import { redactErrors } from "./redact-errors.ts";
 import { brokenStream } from "./relay.ts";
-import { codeOfBreak, type EndCode } from "./watch/end-code.ts";
 
 export interface StreamTranslation {
   readonly body: Readable;
   readonly reader: StreamReader;
   readonly writer: StreamWriter;
-  readonly note: (events: readonly ModelEvent[]) => void;
-  /** Called before the stream ends with an error. */
-  readonly failed: (code: EndCode) => void;
+  readonly record: CallRecord;
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
   readonly provider: ports.ModelProvider;
   readonly exchange: Exchange;
-  readonly signal: AbortSignal;
   readonly clock: ports.Clock;
 }
 
@@ -28,7 +24,8 @@ const START: readonly ModelEvent[] = [{ type: "start" }];
  * Then a keep-alive follows after every 15 s of silence, only between events. Resolves when the stream is sent or its reader has left.
  */
 export function streamTranslation(stream: StreamTranslation): Promise<void> {
-  const { body, reader, writer, note, failed, provider, exchange, signal, clock } = stream;
+  const { body, reader, writer, record, provider, exchange, clock } = stream;
+  record.opened();
   const out = exchange.respond(200, {
     ...stream.headers,
     "content-type": "text/event-stream; charset=utf-8",
@@ -53,19 +50,16 @@ export function streamTranslation(stream: StreamTranslation): Promise<void> {
     const finish = () => {
       isOver = true;
       next.cancel();
-      signal.removeEventListener("abort", onLeft);
       resolve();
     };
-    // The signal aborts before the request is measured. `out` closes only afterwards.
-    const onLeft = () => failed("caller_left");
-    signal.addEventListener("abort", onLeft, { once: true });
     const write = (events: readonly ModelEvent[], code: EndCode = "upstream_error") => {
       if (isOver || events.length === 0) return;
       const text = writer.write(redactErrors(events, provider));
-      note(events);
+      recordUsage(record, events);
       const last = events.at(-1)!;
       if (last.type === "finish" || last.type === "error") {
-        if (last.type === "error") failed(code);
+        if (last.type === "error") record.broke(code);
+        else record.ended();
         finish();
         out.end(pending + text);
         // Data after the end of an answer is ignored; a broken stream is aborted.
@@ -103,4 +97,20 @@ export function streamTranslation(stream: StreamTranslation): Promise<void> {
     });
     write(START);
   });
+}
+
+/** Records the token counts of events. */
+export function recordUsage(record: CallRecord, events: readonly ModelEvent[]): void {
+  for (const event of events) if ((event.type === "usage" || event.type === "start") && event.usage) record.used(event.usage);
+}
+
+/** Removes the provider's credential and address from errors inside an answer, because the upstream wrote them. */
+export function redactErrors(
+  events: readonly ModelEvent[],
+  provider: Pick<ports.ModelProvider, "redact">,
+): readonly ModelEvent[] {
+  if (events.at(-1)?.type !== "error") return events;
+  return events.map((event) =>
+    event.type === "error" ? { ...event, error: { ...event.error, message: provider.redact(event.error.message) } } : event,
+  );
 }

@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
-import { type Exchange, passStream, ports, type RequestTrace, ServiceError } from "@portico/core";
+import { passStream, ports, ServiceError } from "@portico/core";
+import type { ProxyCall } from "./call-record.ts";
 import { createDecoder } from "./content-encoding.ts";
 import { AnswerFailed } from "./convert/answer-failed.ts";
 import { errorBody, errorStatus, upstreamFailure } from "./convert/errors.ts";
@@ -17,34 +18,10 @@ import { writeMessagesStream } from "./convert/write-messages-stream.ts";
 import { proxyErrors } from "./errors.ts";
 import { convertedAnswerHeaders, convertedRequestHeaders } from "./header-filter.ts";
 import { ANSWER_BYTES } from "./limits.ts";
-import type { OwnCredentials } from "./own-credentials.ts";
 import type { Protocol } from "./protocol.ts";
-import { redactErrors } from "./redact-errors.ts";
 import type { RequestConverter } from "./request-converter.ts";
-import { streamTranslation } from "./stream-translation.ts";
+import { recordUsage, redactErrors, streamTranslation } from "./stream-translation.ts";
 import { callFailure, relayError } from "./upstream-error.ts";
-import type { CallUsage } from "./watch/call-usage.ts";
-import type { EndCode } from "./watch/end-code.ts";
-import { tokenCounts } from "./watch/token-counts.ts";
-
-export interface TranslateCall {
-  readonly protocol: Protocol;
-  readonly provider: ports.ModelProvider;
-  readonly exchange: Exchange;
-  readonly bytes: Buffer;
-  readonly model: string;
-  readonly own: OwnCredentials;
-  /** Headers that tell another instance which instances the call has passed. */
-  readonly trail: Readonly<Record<string, string>>;
-  /** The service's own span, which the provider continues. Undefined without traces: the caller's header passes then. */
-  readonly traceparent: string | undefined;
-  readonly signal: AbortSignal;
-  readonly trace: RequestTrace;
-  /** Counts the call. */
-  readonly counted: CallUsage;
-  /** Called when the upstream begins to answer. */
-  readonly answering: (streamed: boolean) => void;
-}
 
 export interface TranslateServices {
   readonly clock: ports.Clock;
@@ -55,10 +32,14 @@ export interface TranslateServices {
 const TOO_DEEP: ModelError = { kind: "upstream", message: "The provider's answer is nested too deeply" };
 
 /** Caller and provider use different protocols: the request and the answer are converted. Streams are converted while they arrive. */
-export async function translate(call: TranslateCall, services: TranslateServices): Promise<void> {
-  const { protocol, provider, exchange, model, own, trail, traceparent, signal, trace, counted } = call;
-  const request = await services.converter.convert(protocol, call.bytes, provider.dialect ?? ports.PUBLISHED_CHAT_DIALECT);
-  counted.sending();
+export async function translate(
+  call: ProxyCall,
+  { bytes, model }: { readonly bytes: Buffer; readonly model: string },
+  services: TranslateServices,
+): Promise<void> {
+  const { protocol, provider, exchange, own, trail, traceparent, signal, record } = call;
+  const request = await services.converter.convert(protocol, bytes, provider.dialect ?? ports.PUBLISHED_CHAT_DIALECT);
+  record.sending();
   const answer = await provider
     .send(
       {
@@ -73,8 +54,7 @@ export async function translate(call: TranslateCall, services: TranslateServices
       signal,
     )
     .catch(callFailure);
-  call.answering(request.isStream);
-  counted.answered(answer.status, request.isStream);
+  record.answered(answer.status, request.isStream);
   if (answer.status < 200 || answer.status > 299) return relayError({ protocol, provider, exchange, answer });
 
   const headers = {
@@ -87,11 +67,6 @@ export async function translate(call: TranslateCall, services: TranslateServices
     created: Math.floor(services.clock.now() / 1000),
     isLegacy: request.isLegacy,
   };
-  const note = (events: readonly ModelEvent[]) => noteUsage(call, events);
-  const failed = (error: EndCode) => {
-    counted.broke(error);
-    trace.note({ error });
-  };
   if (request.isStream) {
     const writer =
       protocol === "messages" ? writeMessagesStream(names) : writeChatStream({ ...names, includeUsage: request.includeUsage });
@@ -99,19 +74,17 @@ export async function translate(call: TranslateCall, services: TranslateServices
       body: decodedBody(answer),
       reader: readerFor(provider, answer),
       writer,
-      note,
-      failed,
+      record,
       headers,
       provider,
       exchange,
-      signal,
       clock: services.clock,
     });
   }
   const events = redactErrors(await readWhole(provider, answer), provider);
-  note(events);
+  recordUsage(record, events);
   const { status, text } = writeWhole(protocol, events, names);
-  if (status !== 200) failed("upstream_error");
+  if (status !== 200) record.broke("upstream_error");
   exchange
     .respond(status, {
       ...headers,
@@ -208,12 +181,4 @@ function isEventStream(answer: ports.ModelAnswer): boolean {
 function isPlainJson(answer: ports.ModelAnswer): boolean {
   const encoding = answer.headers["content-encoding"];
   return (encoding === undefined || encoding === "identity") && !isEventStream(answer) && answer.whole!.length <= ANSWER_BYTES;
-}
-
-function noteUsage({ trace, counted }: TranslateCall, events: readonly ModelEvent[]): void {
-  for (const event of events) {
-    if ((event.type !== "usage" && event.type !== "start") || !event.usage) continue;
-    trace.note(tokenCounts(event.usage));
-    counted.used(event.usage);
-  }
 }

@@ -28,6 +28,20 @@ describe("json lines", () => {
     expect(ms).toBeTypeOf("number");
   });
 
+  it.each(["plain/name-1.2:3", 'a "quoted" \\ name', "line\nbreak\t\u0000\u007f", "größer 模型 😀", "\ud800 alone"])(
+    "write any text of a request as JSON does: %j",
+    async (text) => {
+      const [line] = await lines({}, (telemetry) => {
+        const trace = telemetry.begin({ ...REQUEST, callerRequestId: text, method: text });
+        trace.note({ model: text, inputTokens: 1e21, outputTokens: Number.NaN, firstByteMs: -0, streamed: false });
+        trace.end({ status: 200, error: text });
+      });
+      const fields = JSON.parse(line!) as Record<string, unknown>;
+      expect(fields).toMatchObject({ callerRequestId: text, method: text, model: text, error: text, outputTokens: null });
+      expect(line).toBe(`${JSON.stringify(fields)}\n`);
+    },
+  );
+
   it("count the time from the request, also if its beginning was told late", async () => {
     const [line] = await lines({}, (telemetry) => telemetry.begin({ ...REQUEST, beganMsAgo: 60_000 }).end({ status: 200 }));
     expect(JSON.parse(line!).ms).toBeGreaterThanOrEqual(60_000);

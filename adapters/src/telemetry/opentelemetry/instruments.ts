@@ -1,9 +1,11 @@
 import {
   type Context,
   context,
+  createNoopMeter,
   type Meter,
   metrics,
   propagation,
+  ProxyTracerProvider,
   type SpanContext,
   type TextMapGetter,
   trace,
@@ -15,7 +17,10 @@ import { SCOPE } from "./semantic-names.ts";
 /** Where spans, metrics and log lines go: to the host's own SDK, or to an endpoint of OTLP. */
 export interface Instruments {
   readonly tracer: Tracer;
-  readonly meter: Meter;
+  /** Whether spans go anywhere. A host without an SDK has a tracer that drops them. */
+  isTraced(): boolean;
+  /** Undefined without an SDK. */
+  readonly meter: Meter | undefined;
   /** The span to which the present work belongs. */
   readonly contexts: {
     active(): Context;
@@ -39,9 +44,12 @@ export interface EmittedLine {
 
 /** The host's own SDK. Without one, spans and metrics cost almost nothing and are dropped. */
 export function hostInstruments(): Instruments {
+  const provider = trace.getTracerProvider();
+  const meter = metrics.getMeter(SCOPE);
   return {
     tracer: trace.getTracer(SCOPE),
-    meter: metrics.getMeter(SCOPE),
+    isTraced: () => !(provider instanceof ProxyTracerProvider) || provider.getDelegateTracer(SCOPE) !== undefined,
+    meter: meter === createNoopMeter() ? undefined : meter,
     contexts: { active: () => context.active(), with: (within, work) => context.with(within, work) },
     extract: (within, carrier, getter) => propagation.extract(within, carrier, getter),
   };

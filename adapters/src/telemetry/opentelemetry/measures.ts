@@ -15,6 +15,8 @@ export interface Measures {
   observe(gauge: ports.Gauge): () => void;
 }
 
+const NOTHING_MEASURED: Measures = { record() {}, recordCall() {}, recordWork() {}, observe: () => () => {} };
+
 type Labels = Readonly<Record<string, string | number>>;
 
 const HTTP_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
@@ -22,7 +24,8 @@ const MODEL_SECONDS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.1
 const TOKENS = [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864];
 
 /** Histograms with the names and bucket boundaries of the semantic conventions. In seconds, not milliseconds. */
-export function createMeasures(meter: Meter): Measures {
+export function createMeasures(meter: Meter | undefined): Measures {
+  if (!meter) return NOTHING_MEASURED;
   const bound = boundSeries();
   const histogram = (name: string, unit: string, description: string, explicitBucketBoundaries: number[]) => {
     const made = meter.createHistogram(name, { unit, description, advice: { explicitBucketBoundaries } });

@@ -30,16 +30,14 @@ export interface RunningSpan {
   run<T>(work: () => T): T;
 }
 
-type Noted = { -readonly [K in keyof ports.RequestFacts]: ports.RequestFacts[K] | undefined };
-
-/** Collects the declared facts of one request, and ignores all other properties. Only the first `end` counts. */
+/** Holds the facts of one request until it ends. Only declared facts are read. Only the first `end` counts. */
 export class RequestRecord implements ports.RequestTrace {
   readonly #request: ports.RequestBegin;
   readonly #span: RunningSpan;
   readonly #ended: (request: EndedRequest) => void;
   // Durations use a monotonic clock: a clock that is set back would give negative ones.
   readonly #beganAt: number;
-  readonly #facts: Noted = noted();
+  readonly #noted: ports.RequestFacts[] = [];
   #isOver = false;
 
   constructor(request: ports.RequestBegin, span: RunningSpan, ended: (request: EndedRequest) => void) {
@@ -50,19 +48,7 @@ export class RequestRecord implements ports.RequestTrace {
   }
 
   note(facts: ports.RequestFacts): void {
-    if (this.#isOver) return;
-    const known = this.#facts;
-    // One object for all notes: each call is noted about five times.
-    known.provider = shortened(facts.provider) ?? known.provider;
-    known.providerType = shortened(facts.providerType) ?? known.providerType;
-    known.model = shortened(facts.model) ?? known.model;
-    known.converted = facts.converted ?? known.converted;
-    known.streamed = facts.streamed ?? known.streamed;
-    known.operation = shortened(facts.operation) ?? known.operation;
-    known.inputTokens = facts.inputTokens ?? known.inputTokens;
-    known.outputTokens = facts.outputTokens ?? known.outputTokens;
-    known.firstByteMs = facts.firstByteMs ?? known.firstByteMs;
-    known.error = shortened(facts.error) ?? known.error;
+    if (!this.#isOver) this.#noted.push(facts);
   }
 
   run<T>(work: () => T): T {
@@ -72,32 +58,38 @@ export class RequestRecord implements ports.RequestTrace {
   end(outcome: { readonly status: number; readonly error?: string }): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    const facts = factsOf(this.#noted);
     this.#ended({
       request: this.#request,
       traceId: this.#span.traceId,
       span: this.#span.span,
-      facts: this.#facts,
+      facts,
       status: outcome.status,
-      error: this.#facts.error ?? shortened(outcome.error),
+      error: facts.error ?? shortened(outcome.error),
       beganAt: this.#beganAt,
       endedAt: performance.now(),
     });
   }
 }
 
-function noted(): Noted {
-  return {
-    provider: undefined,
-    providerType: undefined,
-    model: undefined,
-    converted: undefined,
-    streamed: undefined,
-    operation: undefined,
-    inputTokens: undefined,
-    outputTokens: undefined,
-    firstByteMs: undefined,
-    error: undefined,
-  };
+/** The declared facts of all notes. Later ones win field by field. */
+function factsOf(noted: readonly ports.RequestFacts[]): ports.RequestFacts {
+  let known: ports.RequestFacts = {};
+  for (const facts of noted) {
+    known = {
+      provider: shortened(facts.provider) ?? known.provider,
+      providerType: shortened(facts.providerType) ?? known.providerType,
+      model: shortened(facts.model) ?? known.model,
+      converted: facts.converted ?? known.converted,
+      streamed: facts.streamed ?? known.streamed,
+      operation: shortened(facts.operation) ?? known.operation,
+      inputTokens: facts.inputTokens ?? known.inputTokens,
+      outputTokens: facts.outputTokens ?? known.outputTokens,
+      firstByteMs: facts.firstByteMs ?? known.firstByteMs,
+      error: shortened(facts.error) ?? known.error,
+    };
+  }
+  return known;
 }
 
 /** Cuts a text that is too long for a name. */

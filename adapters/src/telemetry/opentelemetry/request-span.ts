@@ -30,7 +30,7 @@ export interface RequestSpans {
  * model call within it (client, `chat m-large`). The parent is the host's own active span, or else the caller's `traceparent`,
  * read by the host's propagator.
  */
-export function createRequestSpans({ tracer, contexts, extract }: Instruments): RequestSpans {
+export function createRequestSpans({ tracer, contexts, extract, isTraced }: Instruments): RequestSpans {
   const tellCall = (ended: EndedCall, beganAt: HrTime, endedAt: HrTime, parent: Context) => {
     const { model } = ended.facts;
     const span = tracer.startSpan(
@@ -46,11 +46,14 @@ export function createRequestSpans({ tracer, contexts, extract }: Instruments): 
   };
   return {
     call(ended) {
+      if (!isTraced()) return;
       const now = Date.now();
       tellCall(ended, toHrTime(now - (ended.endedAt - ended.beganAt)), toHrTime(now), contexts.active());
     },
     begin(request) {
       const parent = parentOf(request);
+      // The log still has the caller's trace id.
+      if (!isTraced() && !trace.getSpan(parent)) return withoutSpan(parseTraceparent(request.header("traceparent"))?.traceId);
       // The wall clock gives the beginning, the monotonic clock the duration: both spans have the same beginning and end.
       const beganAt = Date.now() - (request.beganMsAgo ?? 0);
       const method = httpMethod(request.method);
@@ -61,7 +64,6 @@ export function createRequestSpans({ tracer, contexts, extract }: Instruments): 
         parent,
       );
       const spanContext = span.spanContext();
-      // Without an SDK there is no span. The log still has the caller's trace id.
       if (!isSpanContextValid(spanContext)) return withoutSpan(parseTraceparent(request.header("traceparent"))?.traceId);
       const { traceId } = spanContext;
       const within = trace.setSpan(parent, span);

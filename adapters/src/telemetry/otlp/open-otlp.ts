@@ -69,6 +69,7 @@ export function openOtlp(options: OtlpOptions, health: ExportHealth): Otlp {
   const logger = loggers.getLogger(SCOPE);
   return {
     tracer: tracers.getTracer(SCOPE),
+    isTraced: () => true,
     meter,
     contexts: { active: () => contexts.active(), with: (within, work) => contexts.with(within, work) },
     extract: (within, carrier, getter) => propagator.extract(within, carrier, getter),

@@ -21,11 +21,15 @@ export function noLatency(): Latency {
   return { durations: {}, firstTokens: {} };
 }
 
-/** Adds a duration in milliseconds. Ignores what is not a duration. */
-export function addDuration(to: Latencies, ms: number | undefined): void {
-  if (ms === undefined || !Number.isFinite(ms) || ms < 0) return;
-  const bucket = ms <= 1 ? 0 : Math.min(LAST_BUCKET, Math.ceil(Math.log2(ms) * BUCKETS_PER_DOUBLING));
-  to[bucket] = (to[bucket] ?? 0) + 1;
+/** The bucket of a duration in milliseconds. Undefined for an invalid duration. */
+export function bucketOf(ms: number | undefined): number | undefined {
+  if (ms === undefined || !Number.isFinite(ms) || ms < 0) return undefined;
+  return ms <= 1 ? 0 : Math.min(LAST_BUCKET, Math.ceil(Math.log2(ms) * BUCKETS_PER_DOUBLING));
+}
+
+/** Counts one duration by its bucket. */
+export function addTo(to: Latencies, bucket: number | undefined): void {
+  if (bucket !== undefined) to[bucket] = (to[bucket] ?? 0) + 1;
 }
 
 /** Adds stored counts to others. */

@@ -1,6 +1,6 @@
 import type { ports } from "@portico/core";
 import type { Days } from "./day.ts";
-import { addDuration, addLatencies, type Latencies, percentilesOf } from "./latency.ts";
+import { addLatencies, addTo, bucketOf, type Latencies, percentilesOf } from "./latency.ts";
 import { GroupedWrites } from "./grouped-writes.ts";
 import { stepsOf } from "./read-series.ts";
 import { type StoredUsage, storedBetween } from "./read-usage.ts";
@@ -53,6 +53,8 @@ export class WorkCounts {
   readonly #given: Given;
   readonly #writes: GroupedWrites;
   readonly #buckets: Partial<Record<StoredWork["kind"], WorkBucket>> = {};
+  /** The rows of work that ended in the present minute, by its kind and its name as it was given: every request comes here. */
+  #found = new Map<string, readonly WorkRow[]>();
   #rows = 0;
 
   constructor(given: Given) {
@@ -62,18 +64,11 @@ export class WorkCounts {
   }
 
   add({ kind, name, outcome, durationMs }: ports.EndedWork): void {
-    const now = this.#given.clock.now();
-    const starts = { minute: now - (now % MINUTE_MS), hour: now - (now % HOUR_MS), day: 0 };
-    // The day is calculated once a minute: every request comes here.
-    const isNew = this.#buckets.minute?.at !== starts.minute;
-    starts.day = isNew ? this.#given.days.startOf(now) : this.#buckets.day!.at;
-    const text = name.slice(0, LONGEST).toWellFormed().replaceAll("\0", "\uFFFD");
-    const rows = (["minute", "hour", "day"] as const).map((length) =>
-      this.#rowOf(this.#bucket(length, starts[length]), length, kind, text),
-    );
+    const rows = this.#rowsOf(kind, name);
+    const bucket = outcome === "completed" ? bucketOf(durationMs) : undefined;
     for (const { counts, durations } of rows) {
       counts[outcome] = (counts[outcome] ?? 0) + 1;
-      if (outcome === "completed") addDuration(durations, durationMs);
+      addTo(durations, bucket);
     }
     this.#writes.mark(rows);
   }
@@ -122,6 +117,22 @@ export class WorkCounts {
 
   close(): Promise<void> {
     return this.#writes.close();
+  }
+
+  #rowsOf(kind: ports.EndedWorkKind, name: string): readonly WorkRow[] {
+    const now = this.#given.clock.now();
+    const minute = now - (now % MINUTE_MS);
+    if (this.#buckets.minute?.at !== minute) this.#found = new Map();
+    const key = `${kind} ${name}`;
+    const found = this.#found.get(key);
+    if (found) return found;
+    const starts = { minute, hour: now - (now % HOUR_MS), day: this.#given.days.startOf(now) };
+    const text = name.slice(0, LONGEST).toWellFormed().replaceAll("\0", "\uFFFD");
+    const rows = (["minute", "hour", "day"] as const).map((length) =>
+      this.#rowOf(this.#bucket(length, starts[length]), length, kind, text),
+    );
+    if (this.#found.size < MOST_ROWS && name.length <= LONGEST) this.#found.set(key, rows);
+    return rows;
   }
 
   #bucket(length: StoredWork["kind"], at: number): WorkBucket {
