@@ -1,6 +1,5 @@
 import { guardCall, type ports, reportFailure } from "@portico/core";
-import type { EndedRequest } from "./opentelemetry/request-record.ts";
-import { CALLER_LEFT, errorType } from "./opentelemetry/semantic-names.ts";
+import { CALLER_LEFT, type EndedRequest, errorType } from "./opentelemetry/request-record.ts";
 
 /** An ended request, for counts: its area, how it ended, and its milliseconds. */
 export type CountedRequest = Pick<ports.EndedWork, "name" | "outcome"> & { readonly durationMs: number };

@@ -1,5 +1,4 @@
 import type { ports } from "@portico/core";
-import { firstSeries } from "./series-bound.ts";
 
 /** How long a collection of metrics waits for a gauge. Scrapers usually give up after ten seconds. */
 const READ_MS = 1000;
@@ -52,4 +51,31 @@ function isGaugeValue(given: unknown): given is ports.GaugeValue {
   const { labels, value } = given as Partial<ports.GaugeValue>;
   if (!Number.isFinite(value) || typeof labels !== "object" || labels === null) return false;
   return Object.values(labels).every((label: unknown) => typeof label === "string");
+}
+
+/** Most time series of one instrument, as in the SDK of OpenTelemetry. Each costs memory, and lines at every scrape. */
+const MOST = 2_000;
+
+type Labels = Readonly<Record<string, string | number | boolean>>;
+
+/**
+ * Bounds the series of every instrument. Returns the labels under which an instrument records. New combinations beyond the bound share one
+ * series, whose labels are all `other`. Names that callers invent are no labels at all: the bound is for what a plugin overlooks.
+ */
+export function boundSeries(): <L extends Labels>(instrument: string, labels: L) => L {
+  const known = new Map<string, Set<string>>();
+  return (instrument, labels) => {
+    const own = known.get(instrument) ?? new Set();
+    known.set(instrument, own);
+    const series = JSON.stringify(labels);
+    if (own.has(series)) return labels;
+    if (own.size >= MOST) return Object.fromEntries(Object.keys(labels).map((name) => [name, "other"])) as typeof labels;
+    own.add(series);
+    return labels;
+  };
+}
+
+/** The values of a gauge that differ in their labels, within the same bound. */
+export function firstSeries<T>(values: readonly T[]): readonly T[] {
+  return values.length > MOST ? values.slice(0, MOST) : values;
 }

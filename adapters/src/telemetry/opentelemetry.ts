@@ -1,9 +1,7 @@
 import { defineAdapter, ports, type Scope } from "@portico/core";
-import type { LogDestination } from "./opentelemetry/line-batch.ts";
-import { createLogLines, type LogFormat, type LogLevel } from "./opentelemetry/log-lines.ts";
+import { createLogLines, type LogDestination, type LogFormat, type LogLevel } from "./opentelemetry/log-lines.ts";
 import { createMeasures } from "./opentelemetry/measures.ts";
-import { RequestRecord } from "./opentelemetry/request-record.ts";
-import { callOfItsOwn, callOfRequest, type EndedCall } from "./opentelemetry/ended-call.ts";
+import { callOfItsOwn, callOfRequest, type EndedCall, RequestRecord } from "./opentelemetry/request-record.ts";
 import { Gauges } from "./gauges.ts";
 import { hostInstruments, type Instruments } from "./opentelemetry/instruments.ts";
 import { ExportHealth } from "./otlp/export-health.ts";
@@ -11,8 +9,7 @@ import { addressesOf, type OtlpOptions } from "./otlp-options.ts";
 import type { EndedRequests } from "./ended-requests.ts";
 import type { PrometheusMetrics } from "./prometheus.ts";
 import type { RecentLines } from "./recent-lines.ts";
-import { createRequestSpans } from "./opentelemetry/request-span.ts";
-import { createWorkSpans } from "./opentelemetry/work-span.ts";
+import { createRequestSpans, createWorkSpans } from "./opentelemetry/spans.ts";
 
 export type { OtlpOptions, OtlpSignal } from "./otlp-options.ts";
 

@@ -1,10 +1,6 @@
 import prometheus from "prom-client";
-import type { Gauges, ReadGauge } from "./gauges.ts";
-import type { EndedCall } from "./opentelemetry/ended-call.ts";
-import type { EndedWork } from "./opentelemetry/ended-work.ts";
-import { boundSeries } from "./series-bound.ts";
-import type { EndedRequest } from "./opentelemetry/request-record.ts";
-import { CALLER_LEFT, errorType } from "./opentelemetry/semantic-names.ts";
+import { boundSeries, type Gauges, type ReadGauge } from "./gauges.ts";
+import { CALLER_LEFT, type EndedCall, type EndedRequest, type EndedWork, errorType } from "./opentelemetry/request-record.ts";
 
 /** Metrics for a Prometheus server to scrape. Pass them to the adapter `telemetry/opentelemetry`, which feeds them. */
 export interface PrometheusMetrics {

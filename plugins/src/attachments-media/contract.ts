@@ -1,6 +1,5 @@
-import { defineContract, reply } from "@portico/core/contract";
+import { defineContract, type Envelope, reply } from "@portico/core/contract";
 import * as v from "valibot";
-import { fileEnvelope } from "./envelope.ts";
 import { fileErrors } from "./errors.ts";
 import { ATTACHMENT_BYTES, LINKED_MEDIA, MEDIA_BYTES, UPLOAD_ENVELOPE_BYTES } from "./limits.ts";
 
@@ -138,3 +137,9 @@ export const attachmentsMediaContract = defineContract(
     },
   },
 );
+
+/** The code is in `error` (specification 7.5). `details` contains what a caller can correct. */
+export const fileEnvelope: Envelope = ({ code, details }) => ({
+  error: code,
+  ...(Object.keys(details).length > 0 && { details }),
+});

@@ -1,19 +1,15 @@
 import { createPendingUploads, definePlugin, instanceScheme, PENDING_SWEEP_MS, ports } from "@portico/core";
-import { createAccelRedirect } from "./accel-redirect.ts";
+import { createAccelRedirect } from "./answer-media.ts";
 import { createAttachments } from "./attachments.ts";
 import { attachmentsMediaConfig } from "./config.ts";
 import { attachmentsMediaContract } from "./contract.ts";
 import { instanceGuard, signedReadGuard } from "./guards.ts";
 import { createMedia } from "./media.ts";
-import { downloadAttachment } from "./routes/download-attachment.ts";
-import type { FileServices } from "./routes/file-services.ts";
-import { mediaLinks } from "./routes/media-links.ts";
-import { readMedia } from "./routes/read-media.ts";
-import { uploadAttachment } from "./routes/upload-attachment.ts";
-import { uploadMedia } from "./routes/upload-media.ts";
+import { downloadAttachment, uploadAttachment } from "./attachment-routes.ts";
+import type { FileServices } from "./file-services.ts";
+import { mediaLinks, readMedia, uploadMedia } from "./media-routes.ts";
 import { createSignedLinks } from "./signed-links.ts";
-import { createStoredFiles } from "./stored-files.ts";
-import { createSweepFiles, FILES_SWEEP } from "./sweep-files.ts";
+import { createStoredFiles, createSweepFiles, FILES_SWEEP } from "./stored-files.ts";
 import { userFiles } from "./user-files.ts";
 
 /** General files, media, and short-lived links to media (specification 4.5). */

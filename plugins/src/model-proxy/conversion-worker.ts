@@ -1,7 +1,6 @@
 import { listenForJobs } from "@portico/core/kit";
-import { ConversionRefused } from "./convert/conversion-refused.ts";
-import { convertRequest } from "./convert/convert-request.ts";
-import { handedOver } from "./handed-over.ts";
+import { ConversionRefused } from "./convert/request/fields.ts";
+import { convertRequest, handedOver } from "./convert/convert-request.ts";
 import type { ConversionJob, ConversionResult } from "./request-converter.ts";
 
 // Runs in a worker thread, for large bodies: parsing them on the event loop would delay all other callers.

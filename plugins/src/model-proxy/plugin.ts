@@ -5,11 +5,10 @@ import { modelProxyContract } from "./contract.ts";
 import { safeTokenGuard } from "./guards.ts";
 import { openOwnCredentials } from "./own-credentials.ts";
 import type { Protocol } from "./protocol.ts";
-import { createProviderDirectory } from "./provider-directory.ts";
+import { createProviderDirectory, createTrail, TRAIL_HEADER } from "./provider-directory.ts";
 import { relay } from "./relay.ts";
 import { createRequestConverter } from "./request-converter.ts";
 import { createSafeTokens, type SafeToken } from "./safe-tokens.ts";
-import { createTrail, TRAIL_HEADER } from "./trail.ts";
 import { translate } from "./translate.ts";
 import { gatherBody, modelOf, receiveBody } from "./receive-body.ts";
 

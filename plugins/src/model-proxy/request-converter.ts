@@ -1,10 +1,9 @@
 import type { ports } from "@portico/core";
 import { JobThread } from "@portico/core/kit";
-import { ConversionRefused } from "./convert/conversion-refused.ts";
-import { convertRequest, type RequestBytes } from "./convert/convert-request.ts";
+import { ConversionRefused } from "./convert/request/fields.ts";
+import { convertRequest, handedOver, type RequestBytes } from "./convert/convert-request.ts";
 import type { JsonObject } from "./convert/json.ts";
 import { proxyErrors } from "./errors.ts";
-import { handedOver } from "./handed-over.ts";
 import { CONVERTED_HERE_BYTES } from "./limits.ts";
 import type { Protocol } from "./protocol.ts";
 

@@ -1,8 +1,7 @@
 import { Readable } from "node:stream";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { IMAGE_HEAD_BYTES, imageDimensions } from "../../../plugins/src/attachments-media/image-dimensions.ts";
-import { JpegHead } from "../../../plugins/src/attachments-media/jpeg-head.ts";
+import { IMAGE_HEAD_BYTES, imageDimensions, JpegHead } from "../../../plugins/src/attachments-media/image-dimensions.ts";
 import {
   exifOrientation,
   fileTypeBox,

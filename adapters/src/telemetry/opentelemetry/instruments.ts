@@ -12,7 +12,7 @@ import {
   type Tracer,
 } from "@opentelemetry/api";
 import type { CauseDescription, ports } from "@portico/core";
-import { SCOPE } from "./semantic-names.ts";
+import { SCOPE } from "./request-record.ts";
 
 /** Where spans, metrics and log lines go: to the host's own SDK, or to an endpoint of OTLP. */
 export interface Instruments {

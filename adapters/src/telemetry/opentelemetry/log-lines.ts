@@ -1,12 +1,9 @@
 import { trace } from "@opentelemetry/api";
-import { describeCause, type ports } from "@portico/core";
+import { describeCause, guardCall, type ports } from "@portico/core";
 import pino from "pino";
-import type { Instruments } from "./instruments.ts";
 import type { RecentLines } from "../recent-lines.ts";
-import { createLineBatch, type LineBatch, type LogDestination } from "./line-batch.ts";
-import { type EndedRequest, shortened } from "./request-record.ts";
-import { CALLER_LEFT } from "./semantic-names.ts";
-import { textLine } from "./text-line.ts";
+import type { Instruments } from "./instruments.ts";
+import { CALLER_LEFT, type EndedRequest, shortened } from "./request-record.ts";
 
 export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
 export type LogFormat = "json" | "text";
@@ -182,4 +179,103 @@ function plainFields(fields: ports.LogFields = {}): Record<string, string | numb
     else if (typeof value === "number" || typeof value === "boolean") plain[name] = value;
   }
   return plain;
+}
+
+/**
+ * Accepts text of one or more whole lines. A destination with a buffer may offer `flushSync`, called after errors and when the
+ * app closes.
+ */
+export interface LogDestination {
+  write(lines: string): unknown;
+  flushSync?(): void;
+}
+
+export interface LineBatch {
+  write(line: string): void;
+  /** When this returns, everything written has left the process, as far as the destination can tell. */
+  flush(): void;
+  /** Flush, and remove the exit listener. */
+  close(): void;
+}
+
+/** Under load, lines are gathered for this time. After a pause, a line is written at the end of its turn of the event loop. */
+const GATHER_MS = 20;
+/** Flush at this many lines without waiting. */
+const MOST_LINES = 1_000;
+
+/**
+ * Writes lines in batches: a system call for each would cost more than all other parts of logging. Remaining lines are flushed
+ * when the process exits, also after an uncaught exception.
+ */
+export function createLineBatch(destination: LogDestination): LineBatch {
+  let lines: string[] = [];
+  let handedOverAt = Number.NEGATIVE_INFINITY;
+  const handOver = () => {
+    if (lines.length === 0) return;
+    handedOverAt = performance.now();
+    const text = lines.length === 1 ? lines[0]! : lines.join("");
+    lines = [];
+    quietly(() => destination.write(text));
+  };
+  // A log that cannot be written, for example because its reader has ended, must not fail a request.
+  const quietly = (run: () => unknown) => guardCall(run, () => {});
+  const flush = () => {
+    handOver();
+    quietly(() => destination.flushSync?.());
+  };
+  process.on("exit", flush);
+  return {
+    write(line) {
+      if (lines.length === 0) later(handedOverAt + GATHER_MS - performance.now(), handOver);
+      lines.push(line);
+      if (lines.length >= MOST_LINES) handOver();
+    },
+    flush,
+    close() {
+      flush();
+      process.off("exit", flush);
+    },
+  };
+}
+
+function later(ms: number, run: () => void): void {
+  if (ms > 0) setTimeout(run, ms).unref();
+  else setImmediate(run);
+}
+
+/** Values that are written without quotes. All others are quoted, so that a value can never look like a separate line. */
+const BARE = /^[\w./:@+~-]+$/;
+
+interface LogLine {
+  readonly level: string;
+  readonly time: string;
+  readonly msg?: string;
+  readonly [field: string]: unknown;
+}
+
+/** Formats one JSON log line for people: `12:03:04.123 WARN  401 POST model-proxy.messages 0.4ms …`. */
+export function textLine(json: string): string {
+  const { level, time, msg = "", ...fields } = JSON.parse(json) as LogLine;
+  const start = `${time.slice("2030-01-01T".length, -1)} ${level.toUpperCase().padEnd(5)}`;
+  return `${start} ${msg === "request" && "route" in fields ? requestText(fields) : `${line(msg)}${pairs(fields)}`}\n`;
+}
+
+function requestText(fields: Readonly<Record<string, unknown>>): string {
+  const { status, method, route, ms, area: _area, ...rest } = fields;
+  return `${text(status)} ${text(method)} ${text(route)} ${text(ms)}ms${pairs(rest)}`;
+}
+
+function pairs(fields: Readonly<Record<string, unknown>>): string {
+  return Object.entries(fields)
+    .map(([name, value]) => ` ${text(name)}=${text(value)}`)
+    .join("");
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" && BARE.test(value) ? value : JSON.stringify(value);
+}
+
+/** Messages come from the program, but may contain names that do not. */
+function line(message: string): string {
+  return message.replaceAll(/[\x00-\x1f\x7f\u2028\u2029]/g, " ");
 }

@@ -1,11 +1,7 @@
 import type { Meter, ObservableResult } from "@opentelemetry/api";
 import type { ports } from "@portico/core";
-import { readGauge } from "../gauges.ts";
-import { boundSeries } from "../series-bound.ts";
-import type { EndedCall } from "./ended-call.ts";
-import type { EndedWork } from "./ended-work.ts";
-import type { EndedRequest } from "./request-record.ts";
-import { errorType, httpMethod } from "./semantic-names.ts";
+import { boundSeries, readGauge } from "../gauges.ts";
+import { type EndedCall, type EndedRequest, type EndedWork, errorType, httpMethod } from "./request-record.ts";
 
 export interface Measures {
   record(ended: EndedRequest): void;

@@ -96,3 +96,93 @@ function factsOf(noted: readonly ports.RequestFacts[]): ports.RequestFacts {
 export function shortened(text: string | undefined): string | undefined {
   return text === undefined || text.length <= TEXT_CHARACTERS ? text : `${text.slice(0, TEXT_CHARACTERS)}…`;
 }
+
+/** One ended model call of any purpose: the data of its span and metrics. */
+export interface EndedCall {
+  /** `proxy`, `agent`, `workflow`. */
+  readonly source: string;
+  readonly facts: ports.RequestFacts;
+  /** Name of the generative-AI operation. */
+  readonly operation: string;
+  /** Why it failed: a code, or a status. */
+  readonly error: string | undefined;
+  /** Monotonic milliseconds. */
+  readonly beganAt: number;
+  readonly endedAt: number;
+}
+
+/** The model call of a request. Undefined for a request without a model call. */
+export function callOfRequest(ended: EndedRequest): EndedCall | undefined {
+  const { facts, beganAt, endedAt } = ended;
+  if (facts.operation === undefined) return undefined;
+  return { source: "proxy", facts, operation: facts.operation, error: callErrorType(ended), beganAt, endedAt };
+}
+
+/** A model call without a request, which ended now. */
+export function callOfItsOwn({ source, durationMs, error, ...facts }: ports.MeasuredModelCall): EndedCall {
+  const endedAt = performance.now();
+  const { provider, providerType, model, firstTokenMs, inputTokens, outputTokens } = facts;
+  return {
+    source,
+    facts: {
+      provider: shortened(provider)!,
+      providerType: shortened(providerType)!,
+      model: shortened(model)!,
+      ...(firstTokenMs !== undefined && { streamed: true, firstByteMs: firstTokenMs }),
+      ...(inputTokens !== undefined && { inputTokens }),
+      ...(outputTokens !== undefined && { outputTokens }),
+    },
+    operation: "chat",
+    error: shortened(error),
+    beganAt: endedAt - Math.max(0, durationMs),
+    endedAt,
+  };
+}
+
+/** One ended piece of work: the data of its metrics. */
+export interface EndedWork {
+  readonly kind: ports.WorkBegin["kind"];
+  /** Why it failed: a code. */
+  readonly error: string | undefined;
+  /** Monotonic milliseconds. */
+  readonly beganAt: number;
+  readonly endedAt: number;
+}
+
+/** The instrumentation scope of all spans and metrics. */
+export const SCOPE = "portico";
+
+const METHODS: ReadonlySet<string> = new Set([
+  "GET",
+  "HEAD",
+  "POST",
+  "PUT",
+  "DELETE",
+  "CONNECT",
+  "OPTIONS",
+  "TRACE",
+  "PATCH",
+  "QUERY",
+]);
+
+/** A method as an attribute. A caller can invent any number of other methods, and each would be a separate time series. */
+export function httpMethod(method: string): string {
+  return METHODS.has(method) ? method : "_OTHER";
+}
+
+/**
+ * The status and error of a request whose caller left before the end of its answer. The status is 499 if it left before the
+ * answer began.
+ */
+export const CALLER_LEFT = { status: 499, error: "caller_left" } as const;
+
+/** The same of a model call: for a client every refusal is a failure, and so is an answer that its caller did not wait for. */
+export function callErrorType(ended: Pick<EndedRequest, "status" | "error">): string | undefined {
+  if (ended.status === CALLER_LEFT.status) return CALLER_LEFT.error;
+  return errorType(ended) ?? (ended.status >= 400 ? String(ended.status) : undefined);
+}
+
+/** The value of `error.type`: the area's error code, or the status of a server error without a code. */
+export function errorType({ status, error }: Pick<EndedRequest, "status" | "error">): string | undefined {
+  return error ?? (status >= 500 ? String(status) : undefined);
+}

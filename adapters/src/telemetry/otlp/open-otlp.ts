@@ -23,7 +23,7 @@ import {
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
 import type { EmittedLine, Instruments } from "../opentelemetry/instruments.ts";
-import { SCOPE } from "../opentelemetry/semantic-names.ts";
+import { SCOPE } from "../opentelemetry/request-record.ts";
 import type { ExportHealth } from "./export-health.ts";
 import { addressesOf, type OtlpOptions, parsePairs } from "../otlp-options.ts";
 import { SignalExporter } from "./signal-exporter.ts";

@@ -1,9 +1,8 @@
-import { AnswerToolIds } from "./answer/answer-tool-ids.ts";
+import { AnswerToolIds } from "./answer/answer-reader.ts";
 import { chatFinishReason } from "./answer/finish-reason.ts";
 import { chatUsage, mergeUsage } from "./answer/usage.ts";
 import { streamErrorEvent } from "./errors.ts";
-import type { ModelEvent, Usage } from "./model-events.ts";
-import type { StreamWriter } from "./stream.ts";
+import type { ModelEvent, StreamWriter, Usage } from "./model-events.ts";
 import { toolIdForChat } from "./tool-ids.ts";
 
 const COMMENT = ": keep-alive\n\n";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { JsonProgress } from "../../../../plugins/src/model-proxy/convert/answer/json-progress.ts";
+import { JsonProgress } from "../../../../plugins/src/model-proxy/convert/answer/chat-tool-calls.ts";
 
 describe("when the arguments of a tool call are complete", () => {
   it.each([

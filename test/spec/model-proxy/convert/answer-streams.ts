@@ -1,7 +1,5 @@
-import type { ModelEvent } from "../../../../plugins/src/model-proxy/convert/model-events.ts";
-import { readChatStream } from "../../../../plugins/src/model-proxy/convert/read-chat-stream.ts";
-import { readMessagesStream } from "../../../../plugins/src/model-proxy/convert/read-messages-stream.ts";
-import type { StreamReader } from "../../../../plugins/src/model-proxy/convert/stream.ts";
+import type { ModelEvent, StreamReader } from "../../../../plugins/src/model-proxy/convert/model-events.ts";
+import { readChatStream, readMessagesStream } from "../../../../plugins/src/model-proxy/convert/read-answer.ts";
 import { writeChatStream } from "../../../../plugins/src/model-proxy/convert/write-chat-stream.ts";
 import { writeMessagesStream } from "../../../../plugins/src/model-proxy/convert/write-messages-stream.ts";
 import { assertChatStream, assertMessagesStream } from "../../../harness/stream-grammar.ts";

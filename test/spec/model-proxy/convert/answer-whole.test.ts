@@ -1,10 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { AnswerFailed } from "../../../../plugins/src/model-proxy/convert/answer-failed.ts";
+import { AnswerFailed, writeChatCompletion, writeMessage } from "../../../../plugins/src/model-proxy/convert/write-answer.ts";
 import type { JsonObject } from "../../../../plugins/src/model-proxy/convert/json.ts";
 import type { ModelEvent } from "../../../../plugins/src/model-proxy/convert/model-events.ts";
 import { readChatCompletion, readMessage } from "../../../../plugins/src/model-proxy/convert/read-answer.ts";
-import { writeChatCompletion } from "../../../../plugins/src/model-proxy/convert/write-chat-completion.ts";
-import { writeMessage } from "../../../../plugins/src/model-proxy/convert/write-message.ts";
 
 const MESSAGE = { id: "msg_1", model: "asked" };
 const COMPLETION = { id: "chatcmpl-1", model: "asked", created: 1700000000 };

@@ -6,10 +6,9 @@ import type {
 } from "openai/resources/chat/completions";
 import { ports } from "@portico/core";
 import { expect } from "vitest";
-import { ConversionRefused } from "../../../../plugins/src/model-proxy/convert/conversion-refused.ts";
+import { ConversionRefused } from "../../../../plugins/src/model-proxy/convert/request/fields.ts";
 import type { JsonObject } from "../../../../plugins/src/model-proxy/convert/json.ts";
-import { requestToChat } from "../../../../plugins/src/model-proxy/convert/request-to-chat.ts";
-import { requestToMessages } from "../../../../plugins/src/model-proxy/convert/request-to-messages.ts";
+import { requestToChat, requestToMessages } from "../../../../plugins/src/model-proxy/convert/convert-request.ts";
 
 /** Expected fields of either protocol, checked against the official clients' own types. */
 export type ChatFields = Partial<ChatCompletionCreateParams>;

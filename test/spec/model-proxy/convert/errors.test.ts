@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { errorBody, errorStatus, streamErrorEvent } from "../../../../plugins/src/model-proxy/convert/errors.ts";
 import type { ModelError, ModelErrorKind } from "../../../../plugins/src/model-proxy/convert/model-events.ts";
-import { readUpstreamError } from "../../../../plugins/src/model-proxy/convert/read-upstream-error.ts";
-import { ERROR_MESSAGE_CHARACTERS } from "../../../../plugins/src/model-proxy/convert/upstream-sentence.ts";
+import { ERROR_MESSAGE_CHARACTERS, readUpstreamError } from "../../../../plugins/src/model-proxy/convert/read-upstream-error.ts";
 
 const chat = (error: object) => JSON.stringify({ error });
 const messages = (type: string) => JSON.stringify({ type: "error", error: { type, message: "m" } });

@@ -1,11 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { ports } from "@portico/core";
 import { convertRequest } from "../../../../plugins/src/model-proxy/convert/convert-request.ts";
-import { parseExactly, writeExactly } from "../../../../plugins/src/model-proxy/convert/exact-json.ts";
-import type { JsonObject } from "../../../../plugins/src/model-proxy/convert/json.ts";
+import { type JsonObject, parseExactly, writeExactly } from "../../../../plugins/src/model-proxy/convert/json.ts";
 import { readChatCompletion, readMessage } from "../../../../plugins/src/model-proxy/convert/read-answer.ts";
-import { writeChatCompletion } from "../../../../plugins/src/model-proxy/convert/write-chat-completion.ts";
-import { writeMessage } from "../../../../plugins/src/model-proxy/convert/write-message.ts";
+import { writeChatCompletion, writeMessage } from "../../../../plugins/src/model-proxy/convert/write-answer.ts";
 import { chatText, messagesText, readChat, readMessages } from "./answer-streams.ts";
 
 const INPUT = '{"id":9007199254740993,"deep":[-12345678901234567890.10,{"text":"9007199254740993","n":1.5}]}';

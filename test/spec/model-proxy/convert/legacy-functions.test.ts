@@ -2,7 +2,7 @@ import { ports } from "@portico/core";
 import { describe, expect, it } from "vitest";
 import { convertRequest } from "../../../../plugins/src/model-proxy/convert/convert-request.ts";
 import type { ModelEvent } from "../../../../plugins/src/model-proxy/convert/model-events.ts";
-import { writeChatCompletion } from "../../../../plugins/src/model-proxy/convert/write-chat-completion.ts";
+import { writeChatCompletion } from "../../../../plugins/src/model-proxy/convert/write-answer.ts";
 import { writeChatStream } from "../../../../plugins/src/model-proxy/convert/write-chat-stream.ts";
 import { collectChatStream } from "../../../harness/stream-grammar.ts";
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { STREAM_EVENT_CHARACTERS } from "../../../../plugins/src/model-proxy/convert/answer/stream-reader.ts";
+import { readChatStream, STREAM_EVENT_CHARACTERS } from "../../../../plugins/src/model-proxy/convert/read-answer.ts";
 import type { ModelEvent } from "../../../../plugins/src/model-proxy/convert/model-events.ts";
-import { readChatStream } from "../../../../plugins/src/model-proxy/convert/read-chat-stream.ts";
 import { bytes, CUT, chunk, DONE, data, FINISHED, readAll, readChat, said, toolChunk } from "./answer-streams.ts";
 
 const text = (value: string): ModelEvent => ({ type: "text", text: value });

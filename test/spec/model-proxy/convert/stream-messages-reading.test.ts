@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ModelEvent } from "../../../../plugins/src/model-proxy/convert/model-events.ts";
-import { readMessagesStream } from "../../../../plugins/src/model-proxy/convert/read-messages-stream.ts";
+import { readMessagesStream } from "../../../../plugins/src/model-proxy/convert/read-answer.ts";
 import { bytes, CUT, DONE, FINISHED, message, readAll, readMessages, said } from "./answer-streams.ts";
 
 const opening = message("message_start", {

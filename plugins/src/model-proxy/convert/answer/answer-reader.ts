@@ -1,3 +1,4 @@
+import { ports } from "@portico/core";
 import { upstreamFailure } from "../errors.ts";
 import type { JsonObject } from "../json.ts";
 import type { ModelEvent } from "../model-events.ts";
@@ -61,4 +62,30 @@ export function gatherEvents(): Gathering {
       }
     },
   };
+}
+
+/**
+ * Creates ids for tool calls if the upstream gave no id, or gave one id twice. They are derived from the answer's id. So they are unique in
+ * a conversation, and the same answer always gets the same ids.
+ */
+export class AnswerToolIds {
+  readonly #answerId: string;
+  readonly #given = new Set<string>();
+
+  constructor(answerId: string) {
+    this.#answerId = answerId;
+  }
+
+  /** The id of the next call. `call` is its number; `id` is the upstream's id, or "". */
+  next(call: number, id: string): string {
+    const unique = id === "" || this.#given.has(id) ? `call_${this.#answerId}_${call}` : id;
+    this.#given.add(unique);
+    return unique;
+  }
+}
+
+/** Says that a tool call is too many that begins after `begun` others. Undefined if the answer may have one more. */
+export function toolCallLimit(begun: number): string | undefined {
+  if (begun < ports.ANSWER_TOOL_CALLS) return undefined;
+  return `The provider's answer has more than ${ports.ANSWER_TOOL_CALLS} tool calls.`;
 }

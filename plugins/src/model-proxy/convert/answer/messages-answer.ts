@@ -1,11 +1,9 @@
 import { upstreamFailure } from "../errors.ts";
-import { writeExactly } from "../exact-json.ts";
-import { isJsonObject, type Json, type JsonObject } from "../json.ts";
+import { isJsonObject, type Json, type JsonObject, writeExactly } from "../json.ts";
 import type { FinishReason, Usage } from "../model-events.ts";
 import { readErrorValue } from "../read-upstream-error.ts";
-import type { AnswerReader, Emit } from "./answer-reader.ts";
+import { type AnswerReader, type Emit, toolCallLimit } from "./answer-reader.ts";
 import { isBrokenFinish, readFinishReason, settleFinishReason } from "./finish-reason.ts";
-import { toolCallLimit } from "./tool-call-limit.ts";
 import { mergeUsage, readMessagesUsage } from "./usage.ts";
 
 interface Block {

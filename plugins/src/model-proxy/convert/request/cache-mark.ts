@@ -1,6 +1,5 @@
-import type { Dropped } from "../dropped.ts";
+import { type Dropped, dropUnknown, isAbsent, readObject, readOptional, readString } from "./fields.ts";
 import type { Json, JsonObject, JsonObjectDraft } from "../json.ts";
-import { dropUnknown, isAbsent, readObject, readOptional, readString } from "./read-field.ts";
 
 const MARK_FIELDS = new Set(["type", "ttl"]);
 

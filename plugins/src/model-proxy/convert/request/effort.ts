@@ -1,8 +1,6 @@
 import type { ports } from "@portico/core";
-import { ConversionRefused } from "../conversion-refused.ts";
-import type { Dropped } from "../dropped.ts";
+import { ConversionRefused, type Dropped, dropUnknown, quoteName, readCount, readObject, readOptional, readString } from "./fields.ts";
 import type { Json, JsonObject, JsonObjectDraft } from "../json.ts";
-import { dropUnknown, quoteName, readCount, readObject, readOptional, readString } from "./read-field.ts";
 
 /** Effort values with the same name in both protocols. */
 const SHARED_EFFORT: ReadonlySet<string> = new Set(["low", "medium", "high", "xhigh", "max"]);

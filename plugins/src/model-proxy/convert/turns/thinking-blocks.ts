@@ -1,6 +1,5 @@
-import type { Dropped } from "../dropped.ts";
+import { type Dropped, dropUnknown, readArray, readObject, readOptional, readString } from "../request/fields.ts";
 import type { Json, JsonObject, JsonObjectDraft } from "../json.ts";
-import { dropUnknown, readArray, readObject, readOptional, readString } from "../request/read-field.ts";
 
 const THINKING_FIELDS = new Set(["type", "thinking", "signature"]);
 const REDACTED_FIELDS = new Set(["type", "data"]);

@@ -1,14 +1,10 @@
 import type { ports } from "@portico/core";
-import { ConversionRefused } from "../conversion-refused.ts";
-import type { Dropped } from "../dropped.ts";
+import { ConversionRefused, type Dropped, dropUnknown, quoteName, readArray, readObject, readString } from "../request/fields.ts";
 import type { Json, JsonObject, JsonObjectDraft } from "../json.ts";
-import { dropUnknown, quoteName, readArray, readObject, readString } from "../request/read-field.ts";
-import { documentToChat, searchResultToChat } from "./document-parts.ts";
-import { imageToChat } from "./image-parts.ts";
+import { documentToChat, imageToChat, searchResultToChat } from "./media-parts.ts";
 import { BLOCK_SEPARATOR, chatContent, readText, readTexts } from "./text-parts.ts";
 import { thinkingToChat } from "./thinking-blocks.ts";
-import { toolUseToChat } from "./tool-calls.ts";
-import { toolResultToChat } from "./tool-results.ts";
+import { toolResultToChat, toolUseToChat } from "./tools-in-turns.ts";
 
 const MESSAGE_FIELDS = new Set(["role", "content"]);
 

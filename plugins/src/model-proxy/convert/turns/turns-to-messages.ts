@@ -1,15 +1,11 @@
-import { ConversionRefused } from "../conversion-refused.ts";
-import type { Dropped } from "../dropped.ts";
 import type { Json, JsonObject } from "../json.ts";
-import { markLast, takeCacheMark } from "../request/cache-mark.ts";
-import { dropUnknown, isAbsent, quoteName, readArray, readObject, readOptional, readString } from "../request/read-field.ts";
+import { markLast, takeCacheMark, withCacheMark } from "../request/cache-mark.ts";
+import { ConversionRefused, type Dropped, dropUnknown, isAbsent, quoteName, readArray, readObject, readOptional, readString } from "../request/fields.ts";
 import { toolIdForFunctionCall, toolIdForMessages } from "../tool-ids.ts";
-import { assistantTextsToMessages, textsToMessages, userContentToMessages } from "./spoken-content.ts";
-import { instructionInPlace, systemToMessages } from "./system-text.ts";
-import { textBlock } from "./text-parts.ts";
+import { fileToMessages, imageToMessages } from "./media-parts.ts";
+import { instructionInPlace, isBlank, readText, systemToMessages, textBlock } from "./text-parts.ts";
 import { thinkingToMessages } from "./thinking-blocks.ts";
-import { functionCallToMessages, toolCallToMessages } from "./tool-calls.ts";
-import { toolResultToMessages } from "./tool-results.ts";
+import { functionCallToMessages, toolCallToMessages, toolResultToMessages } from "./tools-in-turns.ts";
 
 /** Messages requires a user's turn first, and refuses an empty turn. */
 export const START_PLACEHOLDER = "(start of conversation)";
@@ -176,4 +172,62 @@ function trimPrefill(last: Turn | undefined): void {
   const block = last?.role === "assistant" ? last.content.at(-1) : undefined;
   if (last && block?.type === "text")
     last.content[last.content.length - 1] = { ...block, text: readString(block.text, "messages").trimEnd() };
+}
+
+/**
+ * Converts the content of a Chat Completions user message to blocks of Messages. Text of only whitespace is left out.
+ * @throws ConversionRefused for a part that Messages does not support, such as audio.
+ */
+export function userContentToMessages(content: Json | undefined, path: string, dropped: Dropped): readonly JsonObject[] {
+  if (typeof content === "string") return isBlank(content) ? [] : [textBlock(content)];
+  return readArray(content, path).flatMap((value, index): readonly JsonObject[] => {
+    const partPath = `${path}.${index}`;
+    const [part, mark] = takeCacheMark(readObject(value, partPath), partPath, dropped);
+    switch (part.type) {
+      case "text":
+        return markedText(readText(part, partPath, dropped), mark, dropped);
+      case "image_url":
+        return [withCacheMark(imageToMessages(part, partPath, dropped), mark)];
+      case "file":
+        return [withCacheMark(fileToMessages(part, partPath, dropped), mark)];
+      default:
+        throw new ConversionRefused(partPath, `a part of type ${quoteName(part.type)} has no counterpart here`);
+    }
+  });
+}
+
+/**
+ * Converts content that can only be text, such as an instruction, to text blocks. Text of only whitespace is left out, and a mark on it is
+ * dropped.
+ */
+export function textsToMessages(content: Json | undefined, path: string, dropped: Dropped): readonly JsonObject[] {
+  if (typeof content === "string") return markedText(content, undefined, dropped);
+  return readArray(content, path).flatMap((value, index) => {
+    const [part, mark] = takeCacheMark(readObject(value, `${path}.${index}`), `${path}.${index}`, dropped);
+    if (part.type === "text") return markedText(readText(part, `${path}.${index}`, dropped), mark, dropped);
+    throw new ConversionRefused(`${path}.${index}`, `must be text, not ${quoteName(part.type)}`);
+  });
+}
+
+/** Converts the assistant's content to text blocks. A refusal becomes text, too, because Messages has no other place for it. */
+export function assistantTextsToMessages(message: JsonObject, path: string, dropped: Dropped): readonly JsonObject[] {
+  const refusal = readOptional(message.refusal, `${path}.refusal`, readString);
+  const said = isAbsent(message.content) ? [] : readSaid(message.content, `${path}.content`, dropped);
+  return refusal === undefined ? said : [...said, ...markedText(refusal, undefined, dropped)];
+}
+
+function readSaid(content: Json, path: string, dropped: Dropped): readonly JsonObject[] {
+  if (typeof content === "string") return markedText(content, undefined, dropped);
+  return readArray(content, path).flatMap((value, index) => {
+    const [part, mark] = takeCacheMark(readObject(value, `${path}.${index}`), `${path}.${index}`, dropped);
+    if (part.type === "text") return markedText(readText(part, `${path}.${index}`, dropped), mark, dropped);
+    if (part.type === "refusal") return markedText(readString(part.refusal, `${path}.${index}.refusal`), mark, dropped);
+    throw new ConversionRefused(`${path}.${index}`, `a part of type ${quoteName(part.type)} has no counterpart here`);
+  });
+}
+
+function markedText(text: string, mark: JsonObject | undefined, dropped: Dropped): readonly JsonObject[] {
+  if (!isBlank(text)) return [withCacheMark(textBlock(text), mark)];
+  if (mark) dropped.add("cache_control");
+  return [];
 }

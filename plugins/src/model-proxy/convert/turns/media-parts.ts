@@ -1,10 +1,52 @@
-import { ConversionRefused } from "../conversion-refused.ts";
-import type { Dropped } from "../dropped.ts";
 import type { Json, JsonObject, JsonObjectDraft } from "../json.ts";
-import { dropUnknown, isAbsent, quoteName, readArray, readObject, readOptional, readString } from "../request/read-field.ts";
-import { readDataUrl } from "./data-url.ts";
-import { imageToChat } from "./image-parts.ts";
+import { ConversionRefused, type Dropped, dropUnknown, isAbsent, quoteName, readArray, readObject, readOptional, readString } from "../request/fields.ts";
 import { textBlock } from "./text-parts.ts";
+
+const IMAGE_FIELDS = new Set(["type", "source"]);
+const IMAGE_URL_FIELDS = new Set(["type", "image_url"]);
+const URL_FIELDS = new Set(["url", "detail"]);
+const IMAGE_TYPES: ReadonlySet<string> = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]);
+
+/** Converts an `image` block to an `image_url` part. A file in the provider's own storage is refused. */
+export function imageToChat(block: JsonObject, path: string, dropped: Dropped): JsonObject {
+  dropUnknown(block, IMAGE_FIELDS, "messages.content.", dropped);
+  const source = readObject(block.source, `${path}.source`);
+  return { type: "image_url", image_url: { url: urlOfSource(source, `${path}.source`) } };
+}
+
+/**
+ * Converts an `image_url` part to an `image` block. Messages cannot choose a resolution, so `detail` is reported as dropped, unless it is
+ * `auto`.
+ */
+export function imageToMessages(part: JsonObject, path: string, dropped: Dropped): JsonObject {
+  dropUnknown(part, IMAGE_URL_FIELDS, "messages.content.", dropped);
+  const image = readObject(part.image_url, `${path}.image_url`);
+  dropUnknown(image, URL_FIELDS, "messages.content.image_url.", dropped);
+  if (!isAbsent(image.detail) && image.detail !== "auto") dropped.add("messages.content.image_url.detail");
+  const url = readString(image.url, `${path}.image_url.url`);
+  return { type: "image", source: sourceOfUrl(url, `${path}.image_url.url`) };
+}
+
+function urlOfSource(source: JsonObject, path: string): string {
+  if (source.type === "url") return readString(source.url, `${path}.url`);
+  if (source.type !== "base64")
+    throw new ConversionRefused(path, `an image source of type ${quoteName(source.type)} has no counterpart here`);
+  const mediaType = readImageType(readString(source.media_type, `${path}.media_type`), `${path}.media_type`);
+  return `data:${mediaType};base64,${readString(source.data, `${path}.data`)}`;
+}
+
+function sourceOfUrl(url: string, path: string): Json {
+  if (/^https?:\/\//i.test(url)) return { type: "url", url };
+  const { mediaType, data } = readDataUrl(url, path);
+  return { type: "base64", media_type: readImageType(mediaType, path), data };
+}
+
+function readImageType(mediaType: string, path: string): string {
+  // This type is not registered, but common.
+  const known = mediaType === "image/jpg" ? "image/jpeg" : mediaType;
+  if (!IMAGE_TYPES.has(known)) throw new ConversionRefused(path, "must be a JPEG, PNG, GIF or WebP image");
+  return known;
+}
 
 const PDF = "application/pdf";
 const TEXT = "text/plain";
@@ -106,4 +148,21 @@ function pdfUrl(source: JsonObject, path: string): string {
 
 function tagged(tag: string, content: string): string {
   return `<${tag}>${content}</${tag}>`;
+}
+
+/** Longer than the header of any usual data URL. The limit prevents searching megabytes of data. */
+const HEADER_LENGTH = 256;
+
+export interface DataUrl {
+  /** Lower case, without parameters. */
+  readonly mediaType: string;
+  /** The base64 text as a slice of the URL, neither decoded nor copied. */
+  readonly data: string;
+}
+
+/** Reads a `data:` URL in base64. @throws ConversionRefused for any other URL; the error does not contain the URL. */
+export function readDataUrl(url: string, path: string): DataUrl {
+  const header = /^data:([^;,\s]+)(?:;[^;,]*)*;base64,/i.exec(url.slice(0, HEADER_LENGTH));
+  if (!header?.[1]) throw new ConversionRefused(path, "must be an http, https or base64 data URL");
+  return { mediaType: header[1].toLowerCase(), data: url.slice(header[0].length) };
 }
