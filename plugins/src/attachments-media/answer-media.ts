@@ -1,4 +1,17 @@
-import { allowsRange, type ByteRange, checkConditions, contentDisposition, type Exchange, httpDate, type ports, readRange, type RequestHead, sendStream, ServiceError, type Validators } from "@portico/core";
+import {
+  allowsRange,
+  type ByteRange,
+  checkConditions,
+  contentDisposition,
+  type Exchange,
+  httpDate,
+  type ports,
+  readRange,
+  type RequestHead,
+  sendStream,
+  ServiceError,
+  type Validators,
+} from "@portico/core";
 import { fileErrors } from "./errors.ts";
 import { type Media, mediaKey } from "./media.ts";
 

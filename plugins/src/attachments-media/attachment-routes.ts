@@ -1,4 +1,13 @@
-import { cleanFileName, cleanMediaType, contentDisposition, type Exchange, openUpload, type ports, type RequestHead, sendStream } from "@portico/core";
+import {
+  cleanFileName,
+  cleanMediaType,
+  contentDisposition,
+  type Exchange,
+  openUpload,
+  type ports,
+  type RequestHead,
+  sendStream,
+} from "@portico/core";
 import { type Attachment, attachmentKey, toFileReference } from "./attachments.ts";
 import { fileErrors } from "./errors.ts";
 import { type FileHandlers, type FileServices, toAttachmentError } from "./file-services.ts";

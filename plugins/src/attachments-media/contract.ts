@@ -3,6 +3,12 @@ import * as v from "valibot";
 import { fileErrors } from "./errors.ts";
 import { ATTACHMENT_BYTES, LINKED_MEDIA, MEDIA_BYTES, UPLOAD_ENVELOPE_BYTES } from "./limits.ts";
 
+/** The code is in `error` (specification 7.5). `details` contains what a caller can correct. */
+const fileEnvelope: Envelope = ({ code, details }) => ({
+  error: code,
+  ...(Object.keys(details).length > 0 && { details }),
+});
+
 const text = v.string();
 
 /** Specification 2.7. */
@@ -137,9 +143,3 @@ export const attachmentsMediaContract = defineContract(
     },
   },
 );
-
-/** The code is in `error` (specification 7.5). `details` contains what a caller can correct. */
-export const fileEnvelope: Envelope = ({ code, details }) => ({
-  error: code,
-  ...(Object.keys(details).length > 0 && { details }),
-});

@@ -1,7 +1,28 @@
-import { type Attributes, type Context, type HrTime, isSpanContextValid, ROOT_CONTEXT, type Span, type SpanContext, SpanKind, SpanStatusCode, trace, TraceFlags } from "@opentelemetry/api";
+import {
+  type Attributes,
+  type Context,
+  type HrTime,
+  isSpanContextValid,
+  ROOT_CONTEXT,
+  type Span,
+  type SpanContext,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  TraceFlags,
+} from "@opentelemetry/api";
 import type { ports } from "@portico/core";
 import type { Instruments } from "./instruments.ts";
-import { CALLER_LEFT, type EndedCall, type EndedRequest, type EndedWork, errorType, httpMethod, type RunningSpan, shortened } from "./request-record.ts";
+import {
+  CALLER_LEFT,
+  type EndedCall,
+  type EndedRequest,
+  type EndedWork,
+  errorType,
+  httpMethod,
+  type RunningSpan,
+  shortened,
+} from "./request-record.ts";
 
 export interface RequestSpan extends RunningSpan {
   end(ended: EndedRequest, call: EndedCall | undefined): void;

@@ -3,8 +3,29 @@ import type { Protocol } from "../protocol.ts";
 import { isJsonObject, type JsonObject, type JsonObjectDraft, parseExactly, writeExactly } from "./json.ts";
 import { readCacheMark } from "./request/cache-mark.ts";
 import { effortToChat, effortToMessages } from "./request/effort.ts";
-import { ConversionRefused, type ConvertedRequest, Dropped, dropUnknown, readBoolean, readObject, readOptional, refuseChatOnly, refuseMessagesOnly } from "./request/fields.ts";
-import { identityToChat, identityToMessages, samplingToChat, samplingToMessages, stopSequencesToChat, stopSequencesToMessages, structuredOutputToChat, structuredOutputToMessages, tokenLimitToChat, tokenLimitToMessages } from "./request/parameters.ts";
+import {
+  ConversionRefused,
+  type ConvertedRequest,
+  Dropped,
+  dropUnknown,
+  readBoolean,
+  readObject,
+  readOptional,
+  refuseChatOnly,
+  refuseMessagesOnly,
+} from "./request/fields.ts";
+import {
+  identityToChat,
+  identityToMessages,
+  samplingToChat,
+  samplingToMessages,
+  stopSequencesToChat,
+  stopSequencesToMessages,
+  structuredOutputToChat,
+  structuredOutputToMessages,
+  tokenLimitToChat,
+  tokenLimitToMessages,
+} from "./request/parameters.ts";
 import { toolChoiceToChat, toolChoiceToMessages, toolsToChat, toolsToMessages } from "./request/tools.ts";
 import { systemToChat } from "./turns/text-parts.ts";
 import { turnsToChat } from "./turns/turns-to-chat.ts";

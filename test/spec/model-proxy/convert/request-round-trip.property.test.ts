@@ -3,7 +3,10 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ConversionRefused, type ConvertedRequest } from "../../../../plugins/src/model-proxy/convert/request/fields.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../../../plugins/src/model-proxy/convert/json.ts";
-import { requestToChat as requestToDialect, requestToMessages } from "../../../../plugins/src/model-proxy/convert/convert-request.ts";
+import {
+  requestToChat as requestToDialect,
+  requestToMessages,
+} from "../../../../plugins/src/model-proxy/convert/convert-request.ts";
 import { anyChatRequest, anyMessagesRequest } from "./any-request.ts";
 import { meaningOfChat, meaningOfMessages } from "./meaning.ts";
 import { propertyRuns } from "../../../harness/property-runs.ts";

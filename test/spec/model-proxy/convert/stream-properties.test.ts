@@ -2,7 +2,12 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { settleFinishReason } from "../../../../plugins/src/model-proxy/convert/answer/finish-reason.ts";
 import type { FinishReason, ModelEvent } from "../../../../plugins/src/model-proxy/convert/model-events.ts";
-import { readChatCompletion, readChatStream, readMessage, readMessagesStream } from "../../../../plugins/src/model-proxy/convert/read-answer.ts";
+import {
+  readChatCompletion,
+  readChatStream,
+  readMessage,
+  readMessagesStream,
+} from "../../../../plugins/src/model-proxy/convert/read-answer.ts";
 import { writeChatCompletion, writeMessage } from "../../../../plugins/src/model-proxy/convert/write-answer.ts";
 import { collectChatStream, collectMessagesStream } from "../../../harness/stream-grammar.ts";
 import { bytes, chatText, messagesText, readAll } from "./answer-streams.ts";

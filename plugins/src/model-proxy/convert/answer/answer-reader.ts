@@ -3,7 +3,7 @@ import { upstreamFailure } from "../errors.ts";
 import type { JsonObject } from "../json.ts";
 import type { ModelEvent } from "../model-events.ts";
 
-/** Reads the JSON events of one protocol's stream. `stream-reader.ts` calls it. */
+/** Reads the JSON events of one protocol's stream. `read-answer.ts` calls it. */
 export interface AnswerReader {
   /** Takes one event of the stream, in order. */
   read(event: JsonObject, name: string | undefined): void;

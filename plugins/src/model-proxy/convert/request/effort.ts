@@ -1,5 +1,14 @@
 import type { ports } from "@portico/core";
-import { ConversionRefused, type Dropped, dropUnknown, quoteName, readCount, readObject, readOptional, readString } from "./fields.ts";
+import {
+  ConversionRefused,
+  type Dropped,
+  dropUnknown,
+  quoteName,
+  readCount,
+  readObject,
+  readOptional,
+  readString,
+} from "./fields.ts";
 import type { Json, JsonObject, JsonObjectDraft } from "../json.ts";
 
 /** Effort values with the same name in both protocols. */

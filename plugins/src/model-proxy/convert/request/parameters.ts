@@ -1,7 +1,20 @@
 import type { ports } from "@portico/core";
 import type { Json, JsonObject, JsonObjectDraft } from "../json.ts";
 import { textBlock } from "../turns/text-parts.ts";
-import { ConversionRefused, type Dropped, dropUnknown, isAbsent, quoteName, readArray, readBoolean, readCount, readNumber, readObject, readOptional, readString } from "./fields.ts";
+import {
+  ConversionRefused,
+  type Dropped,
+  dropUnknown,
+  isAbsent,
+  quoteName,
+  readArray,
+  readBoolean,
+  readCount,
+  readNumber,
+  readObject,
+  readOptional,
+  readString,
+} from "./fields.ts";
 
 /** The maximum in Messages is 1. In Chat Completions it is 2. */
 const MESSAGES_TEMPERATURE = 1;

@@ -1,6 +1,17 @@
 import type { Json, JsonObject, JsonObjectDraft } from "../json.ts";
 import { takeCacheMark, withCacheMark } from "./cache-mark.ts";
-import { ConversionRefused, type Dropped, dropUnknown, isAbsent, quoteName, readArray, readBoolean, readObject, readOptional, readString } from "./fields.ts";
+import {
+  ConversionRefused,
+  type Dropped,
+  dropUnknown,
+  isAbsent,
+  quoteName,
+  readArray,
+  readBoolean,
+  readObject,
+  readOptional,
+  readString,
+} from "./fields.ts";
 
 const MESSAGES_TOOL_FIELDS = new Set(["type", "name", "description", "input_schema", "strict", "allowed_callers"]);
 const CHAT_TOOL_FIELDS = new Set(["type", "function"]);

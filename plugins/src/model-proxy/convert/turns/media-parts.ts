@@ -1,5 +1,15 @@
 import type { Json, JsonObject, JsonObjectDraft } from "../json.ts";
-import { ConversionRefused, type Dropped, dropUnknown, isAbsent, quoteName, readArray, readObject, readOptional, readString } from "../request/fields.ts";
+import {
+  ConversionRefused,
+  type Dropped,
+  dropUnknown,
+  isAbsent,
+  quoteName,
+  readArray,
+  readObject,
+  readOptional,
+  readString,
+} from "../request/fields.ts";
 import { textBlock } from "./text-parts.ts";
 
 const IMAGE_FIELDS = new Set(["type", "source"]);

@@ -1,5 +1,14 @@
 import type { Json, JsonObject } from "../json.ts";
-import { ConversionRefused, type Dropped, dropUnknown, isAbsent, quoteName, readArray, readObject, readString } from "../request/fields.ts";
+import {
+  ConversionRefused,
+  type Dropped,
+  dropUnknown,
+  isAbsent,
+  quoteName,
+  readArray,
+  readObject,
+  readString,
+} from "../request/fields.ts";
 
 /** The separator between the text blocks of one message if they become a single text. */
 export const BLOCK_SEPARATOR = "\n\n";

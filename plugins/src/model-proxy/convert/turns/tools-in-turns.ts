@@ -1,6 +1,17 @@
 import { isJsonObject, type Json, type JsonObject, type JsonObjectDraft, parseExactly, writeExactly } from "../json.ts";
 import { takeCacheMark, withCacheMark } from "../request/cache-mark.ts";
-import { ConversionRefused, type Dropped, dropUnknown, isAbsent, quoteName, readArray, readBoolean, readObject, readOptional, readString } from "../request/fields.ts";
+import {
+  ConversionRefused,
+  type Dropped,
+  dropUnknown,
+  isAbsent,
+  quoteName,
+  readArray,
+  readBoolean,
+  readObject,
+  readOptional,
+  readString,
+} from "../request/fields.ts";
 import { toolIdForChat, toolIdForMessages } from "../tool-ids.ts";
 import { documentToChat, imageToChat, imageToMessages, searchResultToChat } from "./media-parts.ts";
 import { BLOCK_SEPARATOR, isBlank, readText } from "./text-parts.ts";

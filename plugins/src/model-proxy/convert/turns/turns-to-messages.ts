@@ -1,6 +1,16 @@
 import type { Json, JsonObject } from "../json.ts";
 import { markLast, takeCacheMark, withCacheMark } from "../request/cache-mark.ts";
-import { ConversionRefused, type Dropped, dropUnknown, isAbsent, quoteName, readArray, readObject, readOptional, readString } from "../request/fields.ts";
+import {
+  ConversionRefused,
+  type Dropped,
+  dropUnknown,
+  isAbsent,
+  quoteName,
+  readArray,
+  readObject,
+  readOptional,
+  readString,
+} from "../request/fields.ts";
 import { toolIdForFunctionCall, toolIdForMessages } from "../tool-ids.ts";
 import { fileToMessages, imageToMessages } from "./media-parts.ts";
 import { instructionInPlace, isBlank, readText, systemToMessages, textBlock } from "./text-parts.ts";
