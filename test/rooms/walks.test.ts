@@ -10,9 +10,9 @@ import { root } from "./repository.ts";
  */
 const LIMITS: Readonly<Record<string, number>> = {
   "`createApp(local)`": 366, // 300
-  "a same-protocol call": 68, // 45
-  "a converted call": 96, // 65
-  "a converted stream": 99,
+  "a same-protocol call": 59, // 45
+  "a converted call": 74, // 65
+  "a converted stream": 75,
   "a webhook to its run's end": 165, // 100
   "a trigger to its run's end": 128, // 90
   "a query to its receipt, with the client": 185, // 120

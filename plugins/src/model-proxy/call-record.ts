@@ -140,7 +140,7 @@ export class CallRecord implements ports.RequestFacts {
     this.#code ??= code;
   }
 
-  /** The call is over: report it to the port `usage`. `failure`: it was thrown instead of answered, so its request has the error's own code. */
+  /** The call has ended: report it to the port `usage`. `failure`: it was thrown instead of answered, so its request has the error's own code. */
   close(failure?: EndCode): void {
     if (failure) this.#answer = "expected";
     const code = this.error ?? failure;
