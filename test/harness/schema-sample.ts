@@ -1,9 +1,11 @@
+import { isRecord } from "@portico/core/contract";
+
 /**
  * A small value that fits a JSON schema, always the same for the same schema. The echo model answers with it where its answer must fit a
  * schema.
  */
 export function schemaSample(schema: unknown, name = "value"): unknown {
-  if (!isObject(schema)) return null;
+  if (!isRecord(schema)) return null;
   if ("const" in schema) return schema.const;
   if (Array.isArray(schema.enum)) return schema.enum[0] as unknown;
   for (const choice of [schema.anyOf, schema.oneOf]) {
@@ -19,7 +21,7 @@ export function schemaSample(schema: unknown, name = "value"): unknown {
     case "boolean":
       return true;
     case "array":
-      return isObject(schema.items) ? [schemaSample(schema.items, name)] : [];
+      return isRecord(schema.items) ? [schemaSample(schema.items, name)] : [];
     case "null":
       return null;
     default:
@@ -28,11 +30,7 @@ export function schemaSample(schema: unknown, name = "value"): unknown {
 }
 
 function sampleObject(schema: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const properties = isObject(schema.properties) ? schema.properties : {};
+  const properties = isRecord(schema.properties) ? schema.properties : {};
   const required = Array.isArray(schema.required) ? schema.required : Object.keys(properties);
   return Object.fromEntries(required.map((key: string) => [key, schemaSample(properties[key], key)]));
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

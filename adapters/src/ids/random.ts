@@ -1,35 +1,9 @@
-import { randomFillSync, randomUUID } from "node:crypto";
-import { defineAdapter, ports } from "@portico/core";
+import { createRandomIds, defineAdapter, ports } from "@portico/core";
 
-/** Unpredictable IDs. */
+/** Unpredictable IDs. Apps without an adapter of the port `ids` have the same. */
 export const randomIds = defineAdapter({
   name: "ids/random",
   port: ports.ids,
   needs: {},
-  open: (): ports.Ids => ({ uuid: () => randomUUID(), id: (prefix) => prefix + randomLetters() }),
+  open: () => createRandomIds(),
 });
-
-const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/** 17 of 62 characters are 101 bits; 16 would be 95. */
-const LENGTH = 17;
-/** The largest multiple of 62 below 256. Larger bytes are skipped; otherwise the first letters would be more frequent. */
-const FAIR = 248;
-
-// Random bytes are fetched for many IDs at a time: one call to the system costs more than many IDs.
-const pool = Buffer.allocUnsafe(8192);
-let next = pool.length;
-
-function randomLetters(): string {
-  let letters = "";
-  for (let count = 0; count < LENGTH;) {
-    if (next === pool.length) {
-      randomFillSync(pool);
-      next = 0;
-    }
-    const byte = pool[next++] ?? FAIR;
-    if (byte >= FAIR) continue;
-    letters += ALPHABET[byte % ALPHABET.length];
-    count++;
-  }
-  return letters;
-}

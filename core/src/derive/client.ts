@@ -161,7 +161,7 @@ export class CallFailed<Code extends string = string> extends Error {
 }
 
 /** Turns an error answer into the error that the caller catches. */
-export async function callFailed(route: RouteContract, response: Response): Promise<CallFailed> {
+async function callFailed(route: RouteContract, response: Response): Promise<CallFailed> {
   const text = await response.text();
   return failureOf(route, response.status, parsed(text), response.headers);
 }
@@ -206,7 +206,7 @@ function parsed(text: string): unknown {
  * a service can add new ones. Throws CallFailed on the final event `error` of a broken source, and the connection's error when it
  * is cut.
  */
-export async function* readEvents<E extends Events>(
+async function* readEvents<E extends Events>(
   route: RouteContract,
   response: Response,
   events: E,

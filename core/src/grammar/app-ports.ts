@@ -1,5 +1,5 @@
-import { randomFillSync, randomUUID } from "node:crypto";
 import { createSystemClock } from "../kit/clock.ts";
+import { createRandomIds } from "../kit/random-ids.ts";
 import { describeCause } from "./guard-call.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
@@ -12,7 +12,7 @@ import { type Readiness, READINESS_MS, type ReadinessCheck, type ReadinessFailur
  */
 export const builtIn: { readonly clock: Clock; readonly ids: Ids; readonly telemetry: Telemetry } = {
   clock: createSystemClock(),
-  ids: { uuid: () => randomUUID(), id: (prefix) => prefix + randomDigits() },
+  ids: createRandomIds(),
   telemetry: {
     log: {
       debug() {},
@@ -28,19 +28,6 @@ export const builtIn: { readonly clock: Clock; readonly ids: Ids; readonly telem
     gauge: () => () => {},
   },
 };
-
-const ID_BYTES = 16;
-/** Every request has an ID: random bytes are generated for many IDs at a time. */
-const pool = Buffer.alloc(256 * ID_BYTES);
-let taken = pool.length;
-
-function randomDigits(): string {
-  if (taken === pool.length) {
-    randomFillSync(pool);
-    taken = 0;
-  }
-  return pool.toString("hex", taken, (taken += ID_BYTES));
-}
 
 const NAME_LENGTH = 64;
 

@@ -121,7 +121,7 @@ export {
 } from "./models.ts";
 export { type NodePath, type NodePaths, nodePaths } from "./node-paths.ts";
 export { type LocatedSocket, type Presence, PresenceUnavailable, presence } from "./presence.ts";
-export { READINESS_MS, type Readiness, type ReadinessCheck, type ReadinessFailure, readiness } from "./readiness.ts";
+export { type Readiness, type ReadinessCheck, type ReadinessFailure, readiness } from "./readiness.ts";
 export {
   ConnectionRefused,
   type Realtime,

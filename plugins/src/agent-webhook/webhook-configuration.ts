@@ -1,4 +1,4 @@
-import { maxCharacters } from "@portico/core/contract";
+import { isRecord, maxCharacters } from "@portico/core/contract";
 import * as v from "valibot";
 import { EVENT_NAME_LENGTH, MAX_TURNS, MAX_TURNS_MAXIMUM, PROMPT_TEMPLATE_LENGTH, TOOL_IDS } from "./limits.ts";
 
@@ -55,7 +55,7 @@ const webhooks = v.object({
   enabled: v.optional(v.boolean(), false),
   events: v.optional(
     v.pipe(
-      v.custom<object>(isObject, "an object"),
+      v.custom<object>(isRecord, "an object"),
       v.transform((events) => new Map<string, unknown>(Object.entries(events))),
       v.map(
         v.pipe(v.string(), v.check(isEventName, "a name of an event")),
@@ -76,7 +76,7 @@ const known = new WeakMap<object, { readonly configuration: WebhookConfiguration
  */
 export function readWebhooks(value: unknown): WebhookConfiguration | undefined {
   if (value === undefined) return NEVER_CONFIGURED;
-  if (!isObject(value)) return undefined;
+  if (!isRecord(value)) return undefined;
   const read = known.get(value) ?? { configuration: parse(value) };
   known.set(value, read);
   return read.configuration;
@@ -85,8 +85,4 @@ export function readWebhooks(value: unknown): WebhookConfiguration | undefined {
 function parse(value: object): WebhookConfiguration | undefined {
   const parsed = v.safeParse(webhooks, value, { abortEarly: true });
   return parsed.success ? parsed.output : undefined;
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,5 @@
 import { Buffer } from "node:buffer";
+import { isRecord } from "@portico/core/contract";
 import type { ports } from "@portico/core";
 
 const BODIES = ["body", "form", "multipart", "bytes", "file"] as const;
@@ -15,10 +16,10 @@ export function bodyFaults(input: Readonly<Record<string, unknown>>, isWritten: 
   if (second !== undefined) faults.push({ path: [second], message: `A request has one body: \`${first}\` or \`${second}\`` });
   if (isInvalidBase64(bytes, isWritten)) faults.push({ path: ["bytes"], message: "Invalid base64" });
   if (multipart === undefined) return faults;
-  for (const name of isObject(headers) ? Object.keys(headers) : [])
+  for (const name of isRecord(headers) ? Object.keys(headers) : [])
     if (name.toLowerCase() === "content-type") faults.push({ path: ["headers", name], message: "`multipart` sets this header" });
   const parts: readonly unknown[] = Array.isArray(multipart) ? multipart : [];
-  return [...faults, ...parts.flatMap((part, index) => (isObject(part) ? partFaults(part, index, isWritten) : []))];
+  return [...faults, ...parts.flatMap((part, index) => (isRecord(part) ? partFaults(part, index, isWritten) : []))];
 }
 
 function partFaults(part: Readonly<Record<string, unknown>>, index: number, isWritten: boolean): ports.NodeFault[] {
@@ -41,8 +42,4 @@ function isInvalidBase64(value: unknown, isWritten: boolean): boolean {
 
 function isTemplate(text: string): boolean {
   return text.includes("${{");
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,5 +1,6 @@
 import { type ports, record } from "@portico/core";
 import { validateHeaderName, validateHeaderValue } from "node:http";
+import { isRecord } from "@portico/core/contract";
 import * as v from "valibot";
 import type { AddressGuard } from "./address-guard.ts";
 import { bodyFaults } from "./body-faults.ts";
@@ -113,7 +114,7 @@ export function requestFaults(
   { isWritten }: { readonly isWritten: boolean },
 ): ports.NodeFault[] {
   const { headers, key } = input;
-  const faults: ports.NodeFault[] = Object.entries(isObject(headers) ? headers : {}).flatMap(([name, value]) => {
+  const faults: ports.NodeFault[] = Object.entries(isRecord(headers) ? headers : {}).flatMap(([name, value]) => {
     const message = headerFault(name, value, { hasKey: key === true || key === "node", isWritten });
     return message === undefined ? [] : [{ path: ["headers", name], message }];
   });
@@ -147,8 +148,4 @@ function headerFault(
   }
   if (NOT_AN_AUTHORS.has(name.toLowerCase())) return "This header belongs to the connection and is not a definition's to set";
   return hasKey && name.toLowerCase() === "idempotency-key" ? "`key` sets this header" : undefined;
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

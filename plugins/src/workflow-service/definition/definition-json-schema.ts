@@ -1,3 +1,4 @@
+import { isRecord } from "@portico/core/contract";
 import type { ports } from "@portico/core";
 import { type JsonSchema, SchemaBook } from "@portico/core/schema-book";
 import { nodeId, writtenDocument, writtenNode } from "./document-schema.ts";
@@ -114,10 +115,10 @@ function withTemplates(schema: Schema): Schema {
   const { description, ...rest } = schema;
   const inner: Record<string, unknown> = { ...rest };
   for (const key of ["properties", "patternProperties"]) {
-    if (isObject(rest[key]))
+    if (isRecord(rest[key]))
       inner[key] = Object.fromEntries(Object.entries(rest[key]).map(([name, each]) => [name, nested(each)]));
   }
-  for (const key of ["items", "additionalProperties"]) if (isObject(rest[key])) inner[key] = nested(rest[key]);
+  for (const key of ["items", "additionalProperties"]) if (isRecord(rest[key])) inner[key] = nested(rest[key]);
   // A template can fit several of the options.
   const options = rest["anyOf"] ?? rest["oneOf"];
   delete inner["oneOf"];
@@ -126,15 +127,11 @@ function withTemplates(schema: Schema): Schema {
 }
 
 function nested(schema: unknown): unknown {
-  return isObject(schema) ? withTemplates(schema) : schema;
+  return isRecord(schema) ? withTemplates(schema) : schema;
 }
 
 /** Whether a schema accepts every text, and so also every template. */
 function isAnyText(schema: Schema): boolean {
   const { type, description: _description, title: _title, default: _default, ...rules } = schema;
   return (type === undefined || type === "string") && Object.keys(rules).length === 0;
-}
-
-function isObject(value: unknown): value is Schema {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,3 +1,5 @@
+import { isRecord } from "@portico/core/contract";
+
 /** One line for each place where two values differ: `outputs.kind: expected "bug", got "question"`. */
 export function jsonDifference(path: string, expected: unknown, found: unknown): readonly string[] {
   if (Array.isArray(expected) && Array.isArray(found)) {
@@ -6,15 +8,11 @@ export function jsonDifference(path: string, expected: unknown, found: unknown):
       jsonDifference(`${path}[${index}]`, expected[index], found[index]),
     );
   }
-  if (isObject(expected) && isObject(found)) {
+  if (isRecord(expected) && isRecord(found)) {
     const keys = [...new Set([...Object.keys(expected), ...Object.keys(found)])];
     return keys.flatMap((key) => jsonDifference(`${path}.${key}`, own(expected, key), own(found, key)));
   }
   return Object.is(expected, found) ? [] : [`${path}: expected ${shown(expected)}, got ${shown(found)}`];
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function own(object: Record<string, unknown>, key: string): unknown {
