@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { memoryRecords } from "@portico/adapters/records/memory";
-import { postgresRecords } from "@portico/adapters/records/postgres";
+import { postgresRecords } from "@portico/cluster/records/postgres";
 import { sqliteRecords } from "@portico/adapters/records/sqlite";
 import type { Adapter, ports } from "@portico/core";
 import { openAdapter } from "../conformance/open-adapter.ts";

@@ -1,5 +1,5 @@
-import { postgresLog } from "@portico/adapters/log/postgres";
-import { postgresRecords } from "@portico/adapters/records/postgres";
+import { postgresLog } from "@portico/cluster/log/postgres";
+import { postgresRecords } from "@portico/cluster/records/postgres";
 import { afterAll, describe } from "vitest";
 import { postgresDatabase } from "../harness/postgres.ts";
 import { survivesKills } from "./kill-log.ts";

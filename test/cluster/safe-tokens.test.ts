@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { postgresRecords } from "@portico/adapters/records/postgres";
+import { postgresRecords } from "@portico/cluster/records/postgres";
 import { recordSecrets } from "@portico/adapters/secrets/records";
 import { randomIds } from "@portico/adapters/ids/random";
 import { demo } from "@portico/adapters/models/demo";

@@ -3,7 +3,7 @@ import { recordAudit, type RecordAuditOptions } from "@portico/adapters/audit/re
 import { createManualClock, manualClock } from "@portico/adapters/clock/manual";
 import { randomIds } from "@portico/adapters/ids/random";
 import { memoryRecords } from "@portico/adapters/records/memory";
-import { postgresRecords } from "@portico/adapters/records/postgres";
+import { postgresRecords } from "@portico/cluster/records/postgres";
 import { sqliteRecords } from "@portico/adapters/records/sqlite";
 import { createMemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import type { Adapter, ports } from "@portico/core";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { Readable } from "node:stream";
 import S3rver from "@20minutes/s3rver";
-import { s3Blobs } from "@portico/adapters/blobs/s3";
+import { s3Blobs } from "@portico/cluster/blobs/s3";
 import { systemClock } from "@portico/adapters/clock/system";
 import { ports, Secret } from "@portico/core";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";

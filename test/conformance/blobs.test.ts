@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileBlobs } from "@portico/adapters/blobs/files";
 import { memoryBlobs } from "@portico/adapters/blobs/memory";
-import { type S3BlobsOptions, s3Blobs } from "@portico/adapters/blobs/s3";
+import { type S3BlobsOptions, s3Blobs } from "@portico/cluster/blobs/s3";
 import { systemClock } from "@portico/adapters/clock/system";
 import { afterAll } from "vitest";
 import { s3ServerOptions } from "../harness/s3-server.ts";

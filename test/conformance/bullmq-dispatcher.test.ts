@@ -1,8 +1,8 @@
-import { createBullmqDispatcher } from "@portico/adapters/engine/bullmq/bullmq-dispatcher";
-import type { Dispatcher } from "@portico/adapters/engine/cluster/dispatcher";
-import type { Offer } from "@portico/adapters/engine/cluster/work-row";
-import { ioredisServer } from "@portico/adapters/redis/ioredis";
-import type { RedisServer } from "@portico/adapters/redis/server";
+import { createBullmqDispatcher } from "@portico/cluster/engine/bullmq/bullmq-dispatcher";
+import type { Dispatcher } from "@portico/cluster/engine/cluster/dispatcher";
+import type { Offer } from "@portico/cluster/engine/cluster/work-row";
+import { ioredisServer } from "@portico/cluster/redis/ioredis";
+import type { RedisServer } from "@portico/cluster/redis/server";
 import { memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { redisPlace } from "../harness/redis.ts";

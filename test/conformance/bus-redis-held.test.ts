@@ -1,5 +1,5 @@
 import { EventEmitter } from "node:events";
-import { Subscriber } from "@portico/adapters/bus/redis/subscriber";
+import { Subscriber } from "@portico/cluster/bus/redis/subscriber";
 import { Topics } from "@portico/adapters/bus/topics";
 import { createMemoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { createSystemClock, type ports } from "@portico/core";

@@ -1,8 +1,8 @@
-import { redisBus } from "@portico/adapters/bus/redis";
+import { redisBus } from "@portico/cluster/bus/redis";
 import { systemClock } from "@portico/adapters/clock/system";
 import { randomIds } from "@portico/adapters/ids/random";
-import { ioredisServer, type IoredisServerOptions } from "@portico/adapters/redis/ioredis";
-import { toSigned } from "@portico/adapters/redis/signed-text";
+import { ioredisServer, type IoredisServerOptions } from "@portico/cluster/redis/ioredis";
+import { toSigned } from "@portico/cluster/redis/signed-text";
 import { hmacSigning } from "@portico/adapters/signing/hmac";
 import { createMemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { type ports, Secret } from "@portico/core";

@@ -4,7 +4,7 @@ import { createManualClock, manualClock } from "@portico/adapters/clock/manual";
 import { systemClock } from "@portico/adapters/clock/system";
 import { recordDocuments } from "@portico/adapters/documents/records";
 import { memoryRecords } from "@portico/adapters/records/memory";
-import { postgresRecords } from "@portico/adapters/records/postgres";
+import { postgresRecords } from "@portico/cluster/records/postgres";
 import { sqliteRecords } from "@portico/adapters/records/sqlite";
 import { memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import type { Adapter, ports } from "@portico/core";

@@ -1,12 +1,12 @@
 import { setImmediate as nextTurn, setTimeout as wait } from "node:timers/promises";
 import { memoryBus } from "@portico/adapters/bus/memory";
 import { systemClock } from "@portico/adapters/clock/system";
-import { ClusterEngine } from "@portico/adapters/engine/cluster/cluster-engine";
-import type { Offer } from "@portico/adapters/engine/cluster/work-row";
-import { openClusterJournal } from "@portico/adapters/engine/cluster/cluster-journal";
-import type { Dispatcher, OfferConsumer } from "@portico/adapters/engine/cluster/dispatcher";
-import { postgresRecords } from "@portico/adapters/records/postgres";
-import { postgresStoreOf } from "@portico/adapters/records/postgres/store";
+import { ClusterEngine } from "@portico/cluster/engine/cluster/cluster-engine";
+import type { Offer } from "@portico/cluster/engine/cluster/work-row";
+import { openClusterJournal } from "@portico/cluster/engine/cluster/cluster-journal";
+import type { Dispatcher, OfferConsumer } from "@portico/cluster/engine/cluster/dispatcher";
+import { postgresRecords } from "@portico/cluster/records/postgres";
+import { postgresStoreOf } from "@portico/cluster/records/postgres/store";
 import { memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { createApp, ports } from "@portico/core";
 import { Redis } from "ioredis";

@@ -1,4 +1,4 @@
-import type { BullmqEngineOptions } from "@portico/adapters/engine/bullmq";
+import type { BullmqEngineOptions } from "@portico/cluster/engine/bullmq";
 import { afterAll } from "vitest";
 import { type ClusterProcess, createEngineCluster } from "../harness/engine-cluster.ts";
 import { postgresDatabase } from "../harness/postgres.ts";

@@ -1,7 +1,7 @@
 import { inspect } from "node:util";
-import { postgresLog } from "@portico/adapters/log/postgres";
+import { postgresLog } from "@portico/cluster/log/postgres";
 import { memoryRecords } from "@portico/adapters/records/memory";
-import { postgresRecords } from "@portico/adapters/records/postgres";
+import { postgresRecords } from "@portico/cluster/records/postgres";
 import { findStoreTooNew, ports } from "@portico/core";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import { postgresDatabase } from "../harness/postgres.ts";

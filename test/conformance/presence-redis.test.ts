@@ -1,8 +1,8 @@
 import { systemClock } from "@portico/adapters/clock/system";
 import { randomIds } from "@portico/adapters/ids/random";
-import { redisPresence } from "@portico/adapters/presence/redis";
-import { ioredisServer, type IoredisServerOptions } from "@portico/adapters/redis/ioredis";
-import { toSigned } from "@portico/adapters/redis/signed-text";
+import { redisPresence } from "@portico/cluster/presence/redis";
+import { ioredisServer, type IoredisServerOptions } from "@portico/cluster/redis/ioredis";
+import { toSigned } from "@portico/cluster/redis/signed-text";
 import { hmacSigning, type HmacSigningOptions, type SigningRotation } from "@portico/adapters/signing/hmac";
 import { createMemoryTelemetry, type MemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { createLive, ports, Secret } from "@portico/core";

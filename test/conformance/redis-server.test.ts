@@ -1,5 +1,5 @@
 import { inspect } from "node:util";
-import { ioredisServer, type IoredisServerOptions } from "@portico/adapters/redis/ioredis";
+import { ioredisServer, type IoredisServerOptions } from "@portico/cluster/redis/ioredis";
 import { createMemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { createLive, Secret } from "@portico/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { inspect } from "node:util";
 import { memoryRecords } from "@portico/adapters/records/memory";
-import { postgresRecords } from "@portico/adapters/records/postgres";
+import { postgresRecords } from "@portico/cluster/records/postgres";
 import { sqliteRecords } from "@portico/adapters/records/sqlite";
 import { recordSecrets } from "@portico/adapters/secrets/records";
 import { type Adapter, defineAdapter, ports, Secret } from "@portico/core";

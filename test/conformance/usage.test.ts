@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { createManualClock, type ManualClock, manualClock } from "@portico/adapters/clock/manual";
 import { randomIds } from "@portico/adapters/ids/random";
 import { createMemoryRecords } from "@portico/adapters/records/memory";
-import { postgresRecords } from "@portico/adapters/records/postgres";
+import { postgresRecords } from "@portico/cluster/records/postgres";
 import { sqliteRecords } from "@portico/adapters/records/sqlite";
 import { createMemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { recordUsage } from "@portico/adapters/usage/records";

@@ -56,7 +56,13 @@ describe.skipIf(!hasBuildah())("the image of deploy/container/Dockerfile", () =>
     expect(readdirSync(top).toSorted()).toEqual(["healthcheck.mjs", "node_modules", "warm-up.mjs"]);
     const packages = readdirSync(join(top, "node_modules"));
     for (const left of ["typescript", "vitest", "rolldown", "vite", "svelte"]) expect(packages).not.toContain(left);
-    expect(readdirSync(join(top, "node_modules/@portico")).toSorted()).toEqual(["adapters", "core", "plugins", "workflow-nodes"]);
+    expect(readdirSync(join(top, "node_modules/@portico")).toSorted()).toEqual([
+      "adapters",
+      "cluster",
+      "core",
+      "plugins",
+      "workflow-nodes",
+    ]);
     const find = promisify(execFile)("find", [top, "-user", "1000", "-not", "-path", "*/.cache*"]);
     expect((await find).stdout).toBe("");
     expect(image.bytes.whole - image.bytes.base).toBeLessThan(80 * 1024 ** 2);

@@ -5,7 +5,7 @@ import { documentAgents } from "@portico/adapters/agents/documents";
 import { memoryAgents } from "@portico/adapters/agents/memory";
 import { type ManualClock, manualClock } from "@portico/adapters/clock/manual";
 import { systemClock } from "@portico/adapters/clock/system";
-import { sharedFolderDocuments } from "@portico/adapters/documents/shared-folder";
+import { sharedFolderDocuments } from "@portico/cluster/documents/shared-folder";
 import { unstorageDocuments } from "@portico/adapters/documents/unstorage";
 import { embeddedEngine } from "@portico/adapters/engine/embedded";
 import { tokenIdentity } from "@portico/adapters/identity/tokens";

@@ -1,9 +1,9 @@
-import { redisBus } from "@portico/adapters/bus/redis";
-import { bullmqEngine } from "@portico/adapters/engine/bullmq";
-import { postgresLog } from "@portico/adapters/log/postgres";
-import { redisPresence } from "@portico/adapters/presence/redis";
-import { postgresRecords } from "@portico/adapters/records/postgres";
-import { ioredisServer } from "@portico/adapters/redis/ioredis";
+import { redisBus } from "@portico/cluster/bus/redis";
+import { bullmqEngine } from "@portico/cluster/engine/bullmq";
+import { postgresLog } from "@portico/cluster/log/postgres";
+import { redisPresence } from "@portico/cluster/presence/redis";
+import { postgresRecords } from "@portico/cluster/records/postgres";
+import { ioredisServer } from "@portico/cluster/redis/ioredis";
 import { recordSecrets } from "@portico/adapters/secrets/records";
 import { type Adapter, Secret } from "@portico/core";
 import { type AgentService, type AgentServiceOptions, startAgentService } from "./agent-app.ts";

@@ -1,4 +1,4 @@
-import type { BullmqEngineOptions } from "@portico/adapters/engine/bullmq";
+import type { BullmqEngineOptions } from "@portico/cluster/engine/bullmq";
 import type { ports } from "@portico/core";
 import { type ClusterPlace, type ClusterProcess, createEngineCluster } from "./engine-cluster.ts";
 import { type OpenEngine, openEngine } from "../conformance/engine-subject.ts";

@@ -1,9 +1,9 @@
-import { redisBus } from "@portico/adapters/bus/redis";
+import { redisBus } from "@portico/cluster/bus/redis";
 import { createManualClock, manualClock } from "@portico/adapters/clock/manual";
 import { systemClock } from "@portico/adapters/clock/system";
-import { bullmqEngine, type BullmqEngineOptions } from "@portico/adapters/engine/bullmq";
-import { postgresRecords } from "@portico/adapters/records/postgres";
-import { ioredisServer } from "@portico/adapters/redis/ioredis";
+import { bullmqEngine, type BullmqEngineOptions } from "@portico/cluster/engine/bullmq";
+import { postgresRecords } from "@portico/cluster/records/postgres";
+import { ioredisServer } from "@portico/cluster/redis/ioredis";
 import { hmacSigning } from "@portico/adapters/signing/hmac";
 import { createMemoryTelemetry, type MemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { Secret } from "@portico/core";

@@ -1,12 +1,12 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { redisBus } from "@portico/adapters/bus/redis";
-import { bullmqEngine, type BullmqEngineOptions } from "@portico/adapters/engine/bullmq";
-import { postgresLog } from "@portico/adapters/log/postgres";
-import { redisPresence } from "@portico/adapters/presence/redis";
-import { postgresRecords } from "@portico/adapters/records/postgres";
-import { ioredisServer } from "@portico/adapters/redis/ioredis";
+import { redisBus } from "@portico/cluster/bus/redis";
+import { bullmqEngine, type BullmqEngineOptions } from "@portico/cluster/engine/bullmq";
+import { postgresLog } from "@portico/cluster/log/postgres";
+import { redisPresence } from "@portico/cluster/presence/redis";
+import { postgresRecords } from "@portico/cluster/records/postgres";
+import { ioredisServer } from "@portico/cluster/redis/ioredis";
 import { recordSecrets } from "@portico/adapters/secrets/records";
 import { hmacSigning } from "@portico/adapters/signing/hmac";
 import { createMemoryTelemetry, type MemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { S3BlobsOptions } from "@portico/adapters/blobs/s3";
+import type { S3BlobsOptions } from "@portico/cluster/blobs/s3";
 import { Secret } from "@portico/core";
 
 /**

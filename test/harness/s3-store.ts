@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import type { S3BlobsOptions } from "@portico/adapters/blobs/s3";
+import type { S3BlobsOptions } from "@portico/cluster/blobs/s3";
 import { Secret } from "@portico/core";
 import { parseXml, XmlElement } from "@rgrove/parse-xml";
 import { S3Bucket, type S3Object, S3Refusal } from "./s3-bucket.ts";

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { fileBlobs } from "@portico/adapters/blobs/files";
 import { type ManualClock, manualClock } from "@portico/adapters/clock/manual";
 import { systemClock } from "@portico/adapters/clock/system";
-import { sharedFolderDocuments } from "@portico/adapters/documents/shared-folder";
+import { sharedFolderDocuments } from "@portico/cluster/documents/shared-folder";
 import { unstorageDocuments } from "@portico/adapters/documents/unstorage";
 import { embeddedEngine } from "@portico/adapters/engine/embedded";
 import { tokenIdentity } from "@portico/adapters/identity/tokens";

@@ -10,14 +10,15 @@ import { type Import, importsOf, packageOf, readText, repositoryFiles } from "./
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   core: [],
   adapters: ["core"],
+  "adapters/cluster": ["core", "adapters"],
   "adapters/workflow-nodes": ["core", "adapters"],
   plugins: ["core"],
   client: ["core", "plugins"],
-  presets: ["core", "adapters", "adapters/workflow-nodes", "plugins"],
+  presets: ["core", "adapters", "adapters/cluster", "adapters/workflow-nodes", "plugins"],
   console: ["core", "plugins", "client"],
   // The published part of the tests: suites for authors of adapters and plugins.
-  playground: ["core", "adapters", "adapters/workflow-nodes", "plugins", "client", "presets", "test"],
-  test: ["core", "adapters", "adapters/workflow-nodes", "plugins", "client", "presets", "playground"],
+  playground: ["core", "adapters", "adapters/cluster", "adapters/workflow-nodes", "plugins", "client", "presets", "test"],
+  test: ["core", "adapters", "adapters/cluster", "adapters/workflow-nodes", "plugins", "client", "presets", "playground"],
 };
 
 /** Packages that only one place may import. Other places use the functions of that place. */
@@ -32,14 +33,17 @@ const livesIn: Readonly<Record<string, RegExp>> = {
   crossws: /^adapters\/src\/realtime\//,
   "engine.io": /^adapters\/src\/realtime\//,
   "socket.io": /^adapters\/src\/realtime\//,
-  undici: /^adapters\/(?:src\/(?:(?:models|blobs\/s3|tools\/mcp)\/|kept-connections\.ts$)|workflow-nodes\/src\/http\/)/,
+  undici:
+    /^adapters\/(?:src\/(?:(?:models|tools\/mcp)\/|kept-connections\.ts$)|cluster\/src\/blobs\/s3\/|workflow-nodes\/src\/http\/)/,
   jsonata: /^adapters\/workflow-nodes\/src\/transform\//,
   "quickjs-emscripten-core": /^adapters\/workflow-nodes\/src\/sandbox\//,
   "@jitl/quickjs-wasmfile-release-sync": /^adapters\/workflow-nodes\/src\/sandbox\//,
-  aws4fetch: /^adapters\/src\/blobs\/s3\//,
-  "@rgrove/parse-xml": /^adapters\/src\/blobs\/s3\//,
+  aws4fetch: /^adapters\/cluster\/src\/blobs\/s3\//,
+  "@rgrove/parse-xml": /^adapters\/cluster\/src\/blobs\/s3\//,
   "@modelcontextprotocol/client": /^adapters\/src\/tools\//,
-  pg: /^adapters\/src\/(?:records|log)\/postgres/,
+  pg: /^adapters\/cluster\/src\/(?:records|log)\/postgres/,
+  ioredis: /^adapters\/cluster\//,
+  bullmq: /^adapters\/cluster\/src\/engine\/bullmq/,
   "prom-client": /^adapters\/src\/telemetry\//,
   pino: /^adapters\/src\/telemetry\//,
   "@opentelemetry/api": /^adapters\/src\/telemetry\//,

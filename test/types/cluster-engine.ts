@@ -1,8 +1,8 @@
 // Nothing here runs: `npm run types` compiles it. How the page of the engine lists the adapters of a cluster.
-import { redisBus } from "@portico/adapters/bus/redis";
-import { bullmqEngine } from "@portico/adapters/engine/bullmq";
-import { postgresRecords } from "@portico/adapters/records/postgres";
-import { ioredisServer } from "@portico/adapters/redis/ioredis";
+import { redisBus } from "@portico/cluster/bus/redis";
+import { bullmqEngine } from "@portico/cluster/engine/bullmq";
+import { postgresRecords } from "@portico/cluster/records/postgres";
+import { ioredisServer } from "@portico/cluster/redis/ioredis";
 import { hmacSigning } from "@portico/adapters/signing/hmac";
 import { type Adapter, Secret } from "@portico/core";
 

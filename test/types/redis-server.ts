@@ -1,7 +1,7 @@
 // Nothing here runs: `npm run types` compiles it. How the page of the bus lists the adapters for Redis.
-import { redisBus } from "@portico/adapters/bus/redis";
-import { redisPresence } from "@portico/adapters/presence/redis";
-import { ioredisServer } from "@portico/adapters/redis/ioredis";
+import { redisBus } from "@portico/cluster/bus/redis";
+import { redisPresence } from "@portico/cluster/presence/redis";
+import { ioredisServer } from "@portico/cluster/redis/ioredis";
 import { hmacSigning } from "@portico/adapters/signing/hmac";
 import { type Adapter, Secret } from "@portico/core";
 

@@ -3,7 +3,7 @@ import { defineAdapter, ports } from "@portico/core";
 import type { Driver } from "unstorage";
 import { createDocuments } from "./create-documents.ts";
 import { driverPlace } from "./unstorage/driver-place.ts";
-import { folderPlace } from "./unstorage/folder-place.ts";
+import { folderPlace } from "./folder-place.ts";
 import { loadDriver, type NamedDriver } from "./unstorage/load-driver.ts";
 
 /** Options of `unstorageDocuments`: a folder, or a driver of unstorage, itself or by its name. */

@@ -3,7 +3,7 @@ import type { ports } from "@portico/core";
 import { createReading } from "../documents/create-documents.ts";
 import type { DocumentPlace } from "../documents/document-place.ts";
 import { driverPlace } from "../documents/unstorage/driver-place.ts";
-import { folderPlace } from "../documents/unstorage/folder-place.ts";
+import { folderPlace } from "../documents/folder-place.ts";
 import { loadDriver, type NamedDriver } from "../documents/unstorage/load-driver.ts";
 
 /** Where documents are kept: in a folder, or in the store of a driver of unstorage. */

@@ -25,7 +25,7 @@ export const USUAL_ADAPTERS: Readonly<Record<string, UsualAdapter>> = {
   presence: { call: "memoryPresence({})", from: "@portico/adapters/presence/memory" },
   realtime: { call: "socketIoRealtime({})", from: "@portico/adapters/realtime/socket-io" },
   records: { call: "sqliteRecords({ path })", from: "@portico/adapters/records/sqlite" },
-  redis: { call: "ioredisServer({ url })", from: "@portico/adapters/redis/ioredis" },
+  redis: { call: "ioredisServer({ url })", from: "@portico/cluster/redis/ioredis" },
   schedules: { call: "recordSchedules({})", from: "@portico/adapters/schedules/records" },
   sealing: { call: "aesGcmSealing({})", from: "@portico/adapters/sealing/aes-gcm" },
   secrets: { call: "fileSecrets({ path })", from: "@portico/adapters/secrets/files" },

@@ -1,4 +1,4 @@
-import { inspectPostgres, inspectRedis, ServerAway } from "@portico/adapters/stores/inspect-servers";
+import { inspectPostgres, inspectRedis, ServerAway } from "@portico/cluster/stores/inspect-servers";
 import { ports } from "@portico/core";
 import { cluster } from "../cluster/preset.ts";
 import { clusterProblems } from "../cluster/problems.ts";

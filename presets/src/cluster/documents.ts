@@ -1,7 +1,7 @@
 import { loopAgentEngine } from "@portico/adapters/agent-engines/loop";
 import { documentAgents } from "@portico/adapters/agents/documents";
 import { recordDocuments } from "@portico/adapters/documents/records";
-import { sharedFolderDocuments } from "@portico/adapters/documents/shared-folder";
+import { sharedFolderDocuments } from "@portico/cluster/documents/shared-folder";
 import { AGENT_DEPTH } from "@portico/adapters/stores/agent-documents";
 import { DEFINITION_DEPTH } from "@portico/adapters/stores/workflow-folder";
 import type { Adapter } from "@portico/core";

@@ -1,6 +1,6 @@
-import { checkRedisPrefix, toRedisAddress } from "@portico/adapters/redis/redis-address";
-import { checkConnectionUrl, checkSchema, createStoreAddress } from "@portico/adapters/stores/check-settings";
-import { createTlsContext } from "@portico/adapters/tls-context";
+import { checkRedisPrefix, toRedisAddress } from "@portico/cluster/redis/redis-address";
+import { checkConnectionUrl, checkSchema, createStoreAddress } from "@portico/cluster/stores/check-settings";
+import { createTlsContext } from "@portico/cluster/tls-context";
 import type { ClusterSettings } from "../settings/cluster.ts";
 import type { PlatformSettings } from "../settings/platform.ts";
 

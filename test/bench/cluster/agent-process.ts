@@ -2,12 +2,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { redisBus } from "@portico/adapters/bus/redis";
-import { bullmqEngine } from "@portico/adapters/engine/bullmq";
-import { postgresLog } from "@portico/adapters/log/postgres";
-import { redisPresence } from "@portico/adapters/presence/redis";
-import { postgresRecords } from "@portico/adapters/records/postgres";
-import { ioredisServer } from "@portico/adapters/redis/ioredis";
+import { redisBus } from "@portico/cluster/bus/redis";
+import { bullmqEngine } from "@portico/cluster/engine/bullmq";
+import { postgresLog } from "@portico/cluster/log/postgres";
+import { redisPresence } from "@portico/cluster/presence/redis";
+import { postgresRecords } from "@portico/cluster/records/postgres";
+import { ioredisServer } from "@portico/cluster/redis/ioredis";
 import { recordSecrets } from "@portico/adapters/secrets/records";
 import { openTelemetry } from "@portico/adapters/telemetry/opentelemetry";
 import { Secret } from "@portico/core";

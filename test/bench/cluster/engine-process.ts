@@ -1,9 +1,9 @@
 /** One process of a cluster that shares an engine. It starts runs of five durable steps, and executes runs of all processes. */
-import { redisBus } from "@portico/adapters/bus/redis";
+import { redisBus } from "@portico/cluster/bus/redis";
 import { systemClock } from "@portico/adapters/clock/system";
-import { bullmqEngine } from "@portico/adapters/engine/bullmq";
-import { postgresRecords } from "@portico/adapters/records/postgres";
-import { ioredisServer } from "@portico/adapters/redis/ioredis";
+import { bullmqEngine } from "@portico/cluster/engine/bullmq";
+import { postgresRecords } from "@portico/cluster/records/postgres";
+import { ioredisServer } from "@portico/cluster/redis/ioredis";
 import { hmacSigning } from "@portico/adapters/signing/hmac";
 import { memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { createApp, ports, Secret } from "@portico/core";

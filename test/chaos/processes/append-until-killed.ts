@@ -1,7 +1,7 @@
 import { openSync, writeSync } from "node:fs";
-import { postgresLog } from "@portico/adapters/log/postgres";
+import { postgresLog } from "@portico/cluster/log/postgres";
 import { sqliteLog } from "@portico/adapters/log/sqlite";
-import { postgresRecords } from "@portico/adapters/records/postgres";
+import { postgresRecords } from "@portico/cluster/records/postgres";
 import { sqliteRecords } from "@portico/adapters/records/sqlite";
 import { defineAdapter, ports } from "@portico/core";
 import { openAdapter } from "../../conformance/open-adapter.ts";

@@ -1,11 +1,11 @@
 import { hmacSigning } from "@portico/adapters/signing/hmac";
 import { openSync, writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { redisBus } from "@portico/adapters/bus/redis";
+import { redisBus } from "@portico/cluster/bus/redis";
 import { systemClock } from "@portico/adapters/clock/system";
-import { bullmqEngine } from "@portico/adapters/engine/bullmq";
-import { postgresRecords } from "@portico/adapters/records/postgres";
-import { ioredisServer } from "@portico/adapters/redis/ioredis";
+import { bullmqEngine } from "@portico/cluster/engine/bullmq";
+import { postgresRecords } from "@portico/cluster/records/postgres";
+import { ioredisServer } from "@portico/cluster/redis/ioredis";
 import { createMemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { createApp, ports, Secret } from "@portico/core";
 import { type Answer, KINDS, type Request, type Script, type Told, type ToldHappening, type WorkPlace } from "../cluster-work.ts";

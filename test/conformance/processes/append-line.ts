@@ -1,6 +1,6 @@
 import { systemClock } from "@portico/adapters/clock/system";
-import { sharedFolderDocuments } from "@portico/adapters/documents/shared-folder";
-import { postgresRecords } from "@portico/adapters/records/postgres";
+import { sharedFolderDocuments } from "@portico/cluster/documents/shared-folder";
+import { postgresRecords } from "@portico/cluster/records/postgres";
 import { ports } from "@portico/core";
 import { openAdapter } from "../open-adapter.ts";
 

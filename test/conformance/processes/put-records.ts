@@ -1,4 +1,4 @@
-import { postgresRecords } from "@portico/adapters/records/postgres";
+import { postgresRecords } from "@portico/cluster/records/postgres";
 import { sqliteRecords } from "@portico/adapters/records/sqlite";
 import { openAdapter } from "../open-adapter.ts";
 

@@ -1,5 +1,5 @@
 import { systemClock } from "@portico/adapters/clock/system";
-import { s3Blobs } from "@portico/adapters/blobs/s3";
+import { s3Blobs } from "@portico/cluster/blobs/s3";
 import { Secret } from "@portico/core";
 import { openAdapter } from "../open-adapter.ts";
 

@@ -119,13 +119,13 @@ describe("docs/ports", () => {
     const missing: string[] = [];
     const names = await portNames();
     for (const file of await repositoryFiles()) {
-      const [, port, technology] = /^adapters\/src\/([\w-]+)\/([\w-]+)\.ts$/.exec(file) ?? [];
+      const [, annex = "adapters", port, technology] = /^adapters\/(?:(cluster)\/)?src\/([\w-]+)\/([\w-]+)\.ts$/.exec(file) ?? [];
       if (!port || !/= defineAdapter\(/.test(await readText(file))) continue;
       // Servers that adapters of several ports share have no page of their own.
       const texts = names.includes(port)
         ? [textOf(`docs/ports/${port}.md`)]
         : names.map((name) => textOf(`docs/ports/${name}.md`));
-      if (!texts.some((text) => text.includes(`@portico/adapters/${port}/${technology}`))) missing.push(file);
+      if (!texts.some((text) => text.includes(`@portico/${annex}/${port}/${technology}`))) missing.push(file);
     }
     expect(missing).toEqual([]);
   });
@@ -135,10 +135,10 @@ describe("every page", () => {
   it("names imports that packages of this repository offer", () => {
     const { resolve: find } = createRequire(resolve(root, "test/package.json"));
     const named = pages.flatMap(
-      ({ text }) => text.match(/@portico\/(?:core|adapters|workflow-nodes|plugins|test)(?:\/[a-z-]+)*(?![\w/*])/g) ?? [],
+      ({ text }) => text.match(/@portico\/(?:core|adapters|cluster|workflow-nodes|plugins|test)(?:\/[a-z-]+)*(?![\w/*])/g) ?? [],
     );
     expect(new Set(named).size).toBeGreaterThan(25);
-    const rooms = /^@portico\/(?:adapters|workflow-nodes|plugins|test)$/;
+    const rooms = /^@portico\/(?:adapters|cluster|workflow-nodes|plugins|test)$/;
     expect([...new Set(named)].filter((name) => !rooms.test(name) && !isFound(() => find(name)))).toEqual([]);
   });
 

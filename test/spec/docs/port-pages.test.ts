@@ -4,7 +4,7 @@ import { systemClock } from "@portico/adapters/clock/system";
 import { memoryEngine } from "@portico/adapters/engine/memory";
 import { randomIds } from "@portico/adapters/ids/random";
 import { memoryRecords } from "@portico/adapters/records/memory";
-import { postgresRecords } from "@portico/adapters/records/postgres";
+import { postgresRecords } from "@portico/cluster/records/postgres";
 import { createMemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { defineAdapter, definePort, ports, Secret } from "@portico/core";
 import { describe, expect, it } from "vitest";

@@ -1,5 +1,5 @@
 import { memoryRecords } from "@portico/adapters/records/memory";
-import { redis } from "@portico/adapters/redis/server";
+import { redis } from "@portico/cluster/redis/server";
 import {
   type Adapter,
   createApp,

@@ -4,7 +4,7 @@ import { memoryEngine } from "@portico/adapters/engine/memory";
 import { memoryLog } from "@portico/adapters/log/memory";
 import { memoryPresence } from "@portico/adapters/presence/memory";
 import { createMemoryRecords } from "@portico/adapters/records/memory";
-import { MOVES } from "@portico/adapters/stores/move-store";
+import { MOVES } from "@portico/cluster/stores/move-store";
 import { memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { createApp, defineAdapter, type Port, ports } from "@portico/core";
 import { cluster } from "../../cluster/preset.ts";

@@ -5,7 +5,7 @@ import { recordDocuments } from "@portico/adapters/documents/records";
 import { unstorageDocuments } from "@portico/adapters/documents/unstorage";
 import { AGENT_DEPTH, agentCopies } from "@portico/adapters/stores/agent-documents";
 import { DEFINITION_DEPTH } from "@portico/adapters/stores/workflow-folder";
-import { redis } from "@portico/adapters/redis/server";
+import { redis } from "@portico/cluster/redis/server";
 import { type Adapter, ports, record } from "@portico/core";
 import * as v from "valibot";
 import { instanceAudit } from "../../platform/audit-and-usage.ts";

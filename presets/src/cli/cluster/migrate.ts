@@ -1,4 +1,4 @@
-import { migratePostgresStore } from "@portico/adapters/stores/postgres";
+import { migratePostgresStore } from "@portico/cluster/stores/postgres";
 import { postgresOptions } from "../../cluster/store.ts";
 import type { SettingsFlags } from "../settings-flags.ts";
 import { toCommandFailed } from "./cluster-app.ts";

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { recordDocuments } from "@portico/adapters/documents/records";
 import { readAgentCopies } from "@portico/adapters/stores/agent-documents";
-import { MoveFailed, type MovedDocuments, type MovedStore, moveStore } from "@portico/adapters/stores/move-store";
+import { MoveFailed, type MovedDocuments, type MovedStore, moveStore } from "@portico/cluster/stores/move-store";
 import { readWorkflowDocuments } from "@portico/adapters/stores/workflow-documents";
 import { type App, ports } from "@portico/core";
 import { clusterStore } from "../../cluster/store.ts";

@@ -1,4 +1,4 @@
-import { isMoveUnfinished } from "@portico/adapters/stores/move-store";
+import { isMoveUnfinished } from "@portico/cluster/stores/move-store";
 import { ports } from "@portico/core";
 import { clusterStore } from "../../cluster/store.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";

@@ -1,5 +1,5 @@
-import { inspectPostgres, inspectRedis, ServerAway } from "@portico/adapters/stores/inspect-servers";
-import { isMoveUnfinished } from "@portico/adapters/stores/move-store";
+import { inspectPostgres, inspectRedis, ServerAway } from "@portico/cluster/stores/inspect-servers";
+import { isMoveUnfinished } from "@portico/cluster/stores/move-store";
 import { type App, createApp, findStoreMismatch, ports } from "@portico/core";
 import { clusterProblems } from "../../cluster/problems.ts";
 import { clusterStore, postgresOptions, redisOptions } from "../../cluster/store.ts";
