@@ -9,4 +9,4 @@ export { mermaidGraph } from "./definition/mermaid-graph.ts";
 export { readDefinitions } from "./definition/read-definitions.ts";
 export { nodeReference } from "./definition/node-reference.ts";
 export { type BrokenDefinition } from "./definition/open-catalogue.ts";
-export { nodeRules, type NodeRulesOptions } from "./service/node-rules.ts";
+export { nodeRules, type NodeRulesOptions } from "./kinds/node-table.ts";

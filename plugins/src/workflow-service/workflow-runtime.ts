@@ -23,7 +23,7 @@ import { createStoredDefinitions, type StoredDefinitions } from "./runs/stored-d
 import { VERSIONS_COUNTED } from "./runs/version-use.ts";
 import { SecretKeeper } from "./secrecy/secret-keeper.ts";
 import { createIsLive } from "./service/is-live.ts";
-import { createNodeTable } from "./service/node-table.ts";
+import { createNodeTable } from "./kinds/node-table.ts";
 import { createStartChild } from "./service/start-child.ts";
 import { createStartRun, RUN_KIND, type StartRun } from "./service/start-runs.ts";
 import { createCancelRun, settleRuns } from "./service/stop-runs.ts";

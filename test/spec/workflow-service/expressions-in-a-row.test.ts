@@ -4,7 +4,7 @@ import { createExpressions } from "../../../plugins/src/workflow-service/definit
 import { EXPRESSION_TURN_MS } from "../../../plugins/src/workflow-service/definition/definition-limits.ts";
 import type { Expression } from "../../../plugins/src/workflow-service/definition/expression.ts";
 import { createTurnBudget } from "../../../plugins/src/workflow-service/definition/turn-budget.ts";
-import { evaluated } from "../../../plugins/src/workflow-service/runner/evaluated.ts";
+import { evaluated } from "../../../plugins/src/workflow-service/runner/node-values.ts";
 import type { Frame, Running } from "../../../plugins/src/workflow-service/runner/running.ts";
 import { startWorkflowService, type WorkflowService } from "../../harness/workflow-app.ts";
 

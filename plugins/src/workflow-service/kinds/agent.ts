@@ -1,12 +1,9 @@
 import { ports, retryWhileStoreAway } from "@portico/core";
 import * as v from "valibot";
-import { isGivenUp } from "../runner/is-given-up.ts";
-import { NodeInterrupted } from "../runner/node-interrupted.ts";
-import { parseInput } from "../runner/parse-input.ts";
+import { isGivenUp, toldInTime, withRetries } from "../runner/node-attempts.ts";
+import { NodeInterrupted, type Attempt } from "../runner/attempt.ts";
+import { parseInput } from "../runner/node-values.ts";
 import type { NodeKind } from "../runner/running.ts";
-import { toldInTime } from "../runner/told-in-time.ts";
-import type { Attempt } from "../runner/attempt.ts";
-import { withRetries } from "../runner/with-retries.ts";
 import { workName } from "../runs/work-name.ts";
 
 const name = v.pipe(v.string(), v.minLength(1, "This text is not empty"));

@@ -1,18 +1,15 @@
 import { maxCharacters, orAborted, ports, retryWhileStoreAway } from "@portico/core";
 import * as v from "valibot";
+import { isRecord } from "@portico/core/contract";
 import { jsonSchema } from "../definition/document-schema.ts";
 import { duration } from "../definition/duration.ts";
-import { isRecord } from "@portico/core/contract";
 import { fromSensitivePaths } from "../definition/sensitive-paths.ts";
-import { isWoundUp } from "../runner/is-wound-up.ts";
-import { issueGateLink } from "../runner/issue-gate-link.ts";
-import { notifyOfGate } from "../runner/notify-of-gate.ts";
-import { parseInput } from "../runner/parse-input.ts";
-import type { NodeKind } from "../runner/running.ts";
+import { isWoundUp, type NodeKind } from "../runner/running.ts";
+import { issueGateLink, notifyOfGate, gateLinks, gateNotification, linkEnd } from "./gate-notification.ts";
+import { parseInput } from "../runner/node-values.ts";
 import { type GateDecision, gateOutput, gateSignal } from "../runs/gates.ts";
 import type { Gate } from "../runs/ledger-entry.ts";
 import { workName } from "../runs/work-name.ts";
-import { gateLinks, gateNotification, linkEnd } from "./gate-notification.ts";
 
 const input = v.strictObject({
   title: v.pipe(

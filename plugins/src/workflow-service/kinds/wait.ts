@@ -1,7 +1,7 @@
 import { isExistingDay, orAborted } from "@portico/core";
 import * as v from "valibot";
 import { duration } from "../definition/duration.ts";
-import { parseInput } from "../runner/parse-input.ts";
+import { parseInput } from "../runner/node-values.ts";
 import type { NodeKind } from "../runner/running.ts";
 import { workName } from "../runs/work-name.ts";
 

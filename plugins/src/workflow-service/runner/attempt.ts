@@ -1,5 +1,7 @@
 import type { ports } from "@portico/core";
 import type { Hidden } from "../secrecy/secret-keeper.ts";
+import type { NodeError } from "../runs/ledger-entry.ts";
+import type { GraphOutcome } from "./running.ts";
 
 /** The stored result of an attempt. It includes the times, so that history does not change after a resume. */
 export type Attempt = {
@@ -25,3 +27,37 @@ export type Attempt = {
       readonly retryAfterMs?: number | undefined;
     }
 );
+
+/** The failure of a `map` or `loop`: the error of the innermost node that failed, with its id. */
+export function innerFailed({ error, nodeId }: GraphOutcome & { readonly type: "failed" }): AttemptsFailed {
+  return new AttemptsFailed({ nodeId, ...error }, 1);
+}
+
+/** Thrown when a node has failed after this number of attempts. */
+export class AttemptsFailed extends Error {
+  override readonly name = "AttemptsFailed";
+  readonly error: NodeError;
+  readonly attempts: number;
+
+  constructor(error: NodeError, attempts: number) {
+    super(error.message);
+    this.error = error;
+    this.attempts = attempts;
+  }
+}
+
+/** Thrown if a node was running when its process ended, and must not be repeated. This ends the run. */
+export class NodeInterrupted extends Error {
+  override readonly name = "NodeInterrupted";
+  readonly nodeId: string;
+
+  constructor(nodeId: string) {
+    super(`Node ${nodeId} was running when its process ended, and must not be repeated`);
+    this.nodeId = nodeId;
+  }
+}
+
+/** By name, so that it works across duplicate copies of the package. */
+export function isNodeFailed(thrown: unknown): thrown is ports.NodeFailed {
+  return thrown instanceof Error && thrown.name === "NodeFailed" && "code" in thrown;
+}

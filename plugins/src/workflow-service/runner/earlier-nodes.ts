@@ -7,8 +7,7 @@ import type { NodeEnded, NodeStarted } from "../runs/ledger-entry.ts";
 import { childRunId } from "../runs/run-id.ts";
 import type { RunSecrecy } from "../secrecy/run-secrecy.ts";
 import type { Hidden } from "../secrecy/secret-keeper.ts";
-import { isNodeFailed } from "./is-node-failed.ts";
-import type { Attempt } from "./attempt.ts";
+import { isNodeFailed, type Attempt } from "./attempt.ts";
 
 interface Finished {
   readonly output: unknown;

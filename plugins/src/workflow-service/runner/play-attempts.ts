@@ -1,15 +1,11 @@
-import { addModelUsage, orAborted, type ports, retryWhileStoreAway, withHandledRejections } from "@portico/core";
+import { addModelUsage, orAborted, ports, retryWhileStoreAway, withHandledRejections, hasMoreLevels } from "@portico/core";
 import { endsItsRun } from "../definition/node-at.ts";
 import { workName } from "../runs/work-name.ts";
-import { assertSize } from "./assert-size.ts";
-import { keptAnswer } from "./kept-answer.ts";
-import { isNodeFailed } from "./is-node-failed.ts";
-import { openOutput } from "./open-output.ts";
-import { parseInput } from "./parse-input.ts";
+import { assertSize, openOutput, parseInput } from "./node-values.ts";
+import { isNodeFailed, type Attempt } from "./attempt.ts";
 import type { NodePlay, NodeResult } from "./running.ts";
-import type { Attempt } from "./attempt.ts";
-import { eitherEnded } from "./either-ended.ts";
-import { withRetries } from "./with-retries.ts";
+import { withRetries } from "./node-attempts.ts";
+import type { RunSecrecy } from "../secrecy/run-secrecy.ts";
 
 /** Executes a node that has `run` until an attempt succeeds. Each attempt is a step of the engine. Throws NodeFailed and AttemptsFailed. */
 export async function playAttempts(type: ports.WorkflowNode, play: NodePlay): Promise<NodeResult> {
@@ -130,4 +126,58 @@ async function rememberable(
     secrecy.keep(record.runId, output, node.sensitive),
   );
   return hidden ? { output: value, hidden } : { output };
+}
+
+/** The joined signals of frames by the signal of the work. */
+const joined = new WeakMap<AbortSignal, { readonly work: AbortSignal; readonly either: AbortSignal }>();
+
+/**
+ * A signal that aborts with the signal of a work or of one of its frames, with the reason of the first. All attempts of a frame share it,
+ * because making one costs as much as a short step.
+ */
+function eitherEnded(work: AbortSignal, frame: AbortSignal): AbortSignal {
+  const known = joined.get(frame);
+  if (known?.work === work) return known.either;
+  const either = AbortSignal.any([work, frame]);
+  joined.set(frame, { work, either });
+  return either;
+}
+
+/** A failed answer as it is stored and shown: without secrets, and with the beginning of a body that is too long. */
+function keptAnswer(
+  answer: ports.FailedAnswer | undefined,
+  secrecy: Pick<RunSecrecy, "mask" | "maskBeginning">,
+): ports.FailedAnswer | undefined {
+  if (!answer) return undefined;
+  const { status, body, bodyTruncated } = answer;
+  if (hasMoreLevels(body, LEVELS)) return { status };
+  // Secrets are masked first: a part of one is not found.
+  const masked = bodyTruncated && typeof body === "string" ? secrecy.maskBeginning(body) : secrecy.mask(jsonOf(body));
+  if (masked === undefined) return { status };
+  if (fits(masked)) return { status, body: masked, ...(bodyTruncated && { bodyTruncated }) };
+  return { status, body: beginningOf(typeof masked === "string" ? masked : JSON.stringify(masked)), bodyTruncated: true };
+}
+
+const LEVELS = 100;
+
+/** The value as JSON keeps it. */
+function jsonOf(value: unknown): unknown {
+  const text = JSON.stringify(value) as string | undefined;
+  return text === undefined ? undefined : (JSON.parse(text) as unknown);
+}
+
+function fits(body: unknown): boolean {
+  return Buffer.byteLength(JSON.stringify(body)) <= ports.FAILED_BODY_BYTES;
+}
+
+/** As many of the first characters as fit. */
+function beginningOf(text: string): string {
+  let [fitting, most] = [0, ports.FAILED_BODY_BYTES];
+  while (fitting < most) {
+    const length = Math.ceil((fitting + most) / 2);
+    if (fits(text.slice(0, length))) fitting = length;
+    else most = length - 1;
+  }
+  // Without half a character at its end.
+  return text.slice(0, fitting).replace(/[\uD800-\uDBFF]$/, "");
 }

@@ -6,15 +6,19 @@ import type { SensitivePaths } from "../definition/sensitive-paths.ts";
 import { ERROR_CHARACTERS } from "../limits.ts";
 import type { KeptResult, NodeError } from "../runs/ledger-entry.ts";
 import type { Mask } from "../secrecy/mask.ts";
-import { assertSize } from "./assert-size.ts";
-import { AttemptsFailed } from "./attempts-failed.ts";
-import { evaluated } from "./evaluated.ts";
-import { isNodeFailed } from "./is-node-failed.ts";
-import { isWoundUp } from "./is-wound-up.ts";
-import { NodeInterrupted } from "./node-interrupted.ts";
+import { assertSize, evaluated } from "./node-values.ts";
+import { AttemptsFailed, isNodeFailed, NodeInterrupted } from "./attempt.ts";
+import {
+  isWoundUp,
+  type Frame,
+  type NodeOutcome,
+  type NodePlay,
+  type NodeResult,
+  type PlayGraph,
+  type Running,
+} from "./running.ts";
 import { playAttempts } from "./play-attempts.ts";
-import type { ReusedResults } from "./reused-results.ts";
-import { type Frame, type NodeOutcome, type NodePlay, type NodeResult, type PlayGraph, type Running } from "./running.ts";
+import type { ReusedResults } from "./take-over.ts";
 
 /**
  * Executes one node of a graph, from its `if` to its last attempt, and writes to the ledger. Errors of the node are its outcome. `playGraph`

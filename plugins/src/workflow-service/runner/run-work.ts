@@ -1,5 +1,5 @@
 import { isStoreAway, ports, retryWhileStoreAway, type StoreRetry } from "@portico/core";
-import type { Definition } from "../definition/definition.ts";
+import type { Definition, GraphNode } from "../definition/definition.ts";
 import { filesIn } from "../files/files-in.ts";
 import type { FilesOfRun } from "../files/node-files.ts";
 import { hasNoResults } from "../runs/is-resumable.ts";
@@ -11,20 +11,15 @@ import { endedRun, type RunEnd, type RunError, type RunRecord } from "../runs/ru
 import type { RunRecords } from "../runs/run-records.ts";
 import { isTerminal } from "../runs/run-state.ts";
 import type { StoredDefinitions } from "../runs/stored-definitions.ts";
-import { assertSize } from "./assert-size.ts";
+import { assertSize, filledIn } from "./node-values.ts";
 import { Deadline } from "./deadline.ts";
 import { type EarlierNodes, readEarlierNodes } from "./earlier-nodes.ts";
-import { GateBoard } from "./gate-board.ts";
-import { isNodeFailed } from "./is-node-failed.ts";
-import { mayWait } from "./may-wait.ts";
-import { NodeInterrupted } from "./node-interrupted.ts";
-import { filledIn } from "./evaluated.ts";
-import { playGraph } from "./play-graph.ts";
-import { playOnFailure } from "./play-on-failure.ts";
-import { type Frame, type GraphOutcome, type Running, type World } from "./running.ts";
-import { openReusedResults } from "./reused-results.ts";
-import { type DoneNode, takeOver } from "./take-over.ts";
-import { tellParent } from "./tell-parent.ts";
+import { GateBoard } from "./open-gates.ts";
+import { isNodeFailed, NodeInterrupted } from "./attempt.ts";
+import { playGraph, playOnFailure } from "./play-graph.ts";
+import type { Frame, GraphOutcome, Running, World } from "./running.ts";
+import { openReusedResults, type DoneNode, takeOver } from "./take-over.ts";
+import { tellParent } from "./notify-parent.ts";
 
 /** The input that the engine stores for an accepted run. The other data is in the run's record. */
 export interface RunInput {
@@ -38,7 +33,7 @@ export interface RunInput {
   readonly traceparent?: string | undefined;
 }
 
-export interface RunWorkGiven {
+interface RunWorkGiven {
   readonly runs: RunRecords;
   readonly live: LiveRuns;
   readonly definitions: StoredDefinitions;
@@ -344,4 +339,27 @@ export function createRunWork(given: RunWorkGiven) {
     };
     world.telemetry.log[status === "failed" ? "warn" : "info"]("A workflow run ended", about);
   }
+}
+
+const known = new WeakMap<Definition, boolean>();
+
+/**
+ * Whether runs of a definition can wait so long that the engine parks them. A parked run is executed again from the beginning. Finished steps
+ * return their stored results, and its attempt is still the first.
+ */
+function mayWait(definition: Definition, kinds: World["kinds"]): boolean {
+  const answer =
+    known.get(definition) ??
+    hasWaits([...definition.graph.nodes.values(), ...(definition.onFailure ? [definition.onFailure] : [])], kinds);
+  known.set(definition, answer);
+  return answer;
+}
+
+function hasWaits(nodes: readonly GraphNode[], kinds: World["kinds"]): boolean {
+  return nodes.some(
+    ({ rules, retry, with: values }) =>
+      kinds.get(rules.type)?.waits ||
+      retry.attempts > 1 ||
+      Object.values(values).some((value) => value.kind === "graph" && hasWaits([...value.graph.nodes.values()], kinds)),
+  );
 }

@@ -10,9 +10,9 @@ import type { NodeError } from "../runs/ledger-entry.ts";
 import type { LiveRun } from "../runs/live-runs.ts";
 import type { RunRecord } from "../runs/run-record.ts";
 import type { EarlierNodes } from "./earlier-nodes.ts";
-import type { ReusedResults } from "./reused-results.ts";
+import type { ReusedResults } from "./take-over.ts";
 import type { Deadline } from "./deadline.ts";
-import type { GateBoard } from "./gate-board.ts";
+import type { GateBoard } from "./open-gates.ts";
 import type { RunSecrecy } from "../secrecy/run-secrecy.ts";
 
 /** One execution of a run: the parts that all its nodes share. */
@@ -166,4 +166,12 @@ export function scopeOf(
   // Each node makes one. A copy with `...` was among the most expensive functions of a short run.
   const { parameters, run, secrets, derived } = scope;
   return { parameters, run, secrets, derived, nodes, item, index, previous, failure, gate, kept };
+}
+
+/**
+ * Whether the graph of a frame ended while nodes of it still ran, so that they end now, too. False if the run is stopped or parked: a later
+ * execution continues its nodes. A run can also be parked while its nodes end, because the engine sees only their waits.
+ */
+export function isWoundUp({ context }: Pick<Running, "context">, { signal }: Pick<Frame, "signal">): boolean {
+  return signal.aborted && !(context.signal.aborted && signal.reason === context.signal.reason);
 }

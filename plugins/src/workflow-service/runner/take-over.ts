@@ -1,16 +1,15 @@
 import { type ports, retryWhileStoreAway, type StoreRetry } from "@portico/core";
 import type { Definition } from "../definition/definition.ts";
 import { nodeAt } from "../definition/node-at.ts";
-import { readEntries } from "../runs/ledger.ts";
-import type { Ledger } from "../runs/ledger.ts";
-import type { NodeEnded } from "../runs/ledger-entry.ts";
+import { readEntries, type Ledger, readChunks } from "../runs/ledger.ts";
+import { type NodeEnded, ledgerStream, type LedgerChunk } from "../runs/ledger-entry.ts";
 import { hasNoResults } from "../runs/is-resumable.ts";
 import { readResumableResults } from "../runs/resumable-results.ts";
 import type { ResumedRun, RunError } from "../runs/run-record.ts";
 import type { RunRecords } from "../runs/run-records.ts";
 import { isTerminal } from "../runs/run-state.ts";
 import { type Hidden, runContext, type SecretKeeper } from "../secrecy/secret-keeper.ts";
-import { isNodeFailed } from "./is-node-failed.ts";
+import { isNodeFailed } from "./attempt.ts";
 
 /** An unfinished node that its resume declares as done, with its output. */
 export interface DoneNode {
@@ -117,4 +116,46 @@ function declareDone({ definition, ledger, clock }: Given, { nodeId, output, hid
     ...{ startedAt: at, completedAt: at, durationMs: 0, reused: true },
     kept: { ...(hidden && { hidden }), ...(taken !== undefined && { case: taken }) },
   });
+}
+
+/** The results that a run has taken over from the run that it resumes. Only their places are in memory. */
+export class ReusedResults {
+  readonly #log: ports.EventLog;
+  readonly #runId: string;
+  /** The place in the log of each node's end. */
+  readonly #places: ReadonlyMap<string, number>;
+  #last: { readonly sequence: number; readonly entries: LedgerChunk["entries"] } | undefined;
+
+  constructor(log: ports.EventLog, runId: string, places: ReadonlyMap<string, number>) {
+    this.#log = log;
+    this.#runId = runId;
+    this.#places = places;
+  }
+
+  has(nodeId: string): boolean {
+    return this.#places.has(nodeId);
+  }
+
+  /** The end of a node that keeps its result. Undefined for all other nodes. Throws LogUnavailable. */
+  async find(nodeId: string): Promise<NodeEnded | undefined> {
+    const from = this.#places.get(nodeId);
+    if (from === undefined) return undefined;
+    if (this.#last?.sequence !== from) {
+      for await (const { sequence, entries } of readChunks(this.#log, this.#runId, { from, limit: 1 }))
+        this.#last = { sequence, entries };
+    }
+    const found = this.#last?.entries.find((entry) => entry.kind === "end" && entry.nodeId === nodeId);
+    if (found?.kind === "end") return found;
+    throw new Error(`${ledgerStream(this.#runId)} no longer has the result of a node`);
+  }
+}
+
+/** The results that the ledger of this run has taken over. Throws LogUnavailable. */
+export async function openReusedResults(log: ports.EventLog, runId: string): Promise<ReusedResults> {
+  const places = new Map<string, number>();
+  for await (const { entries, sequence } of readChunks(log, runId)) {
+    for (const entry of entries)
+      if (entry.kind === "end" && entry.reused && !places.has(entry.nodeId)) places.set(entry.nodeId, sequence);
+  }
+  return new ReusedResults(log, runId, places);
 }

@@ -1,5 +1,5 @@
 import { workflowErrors } from "../errors.ts";
-import { isNodeFailed } from "../runner/is-node-failed.ts";
+import { isNodeFailed } from "../runner/attempt.ts";
 import type { ParametersTaken } from "../runs/ledger-entry.ts";
 import { runContext, type SecretKeeper } from "../secrecy/secret-keeper.ts";
 

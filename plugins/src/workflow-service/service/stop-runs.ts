@@ -1,7 +1,7 @@
 import type { ports } from "@portico/core";
 import type { LiveRuns } from "../runs/live-runs.ts";
 import type { RunHints } from "../runs/run-hints.ts";
-import { tellParent } from "../runner/tell-parent.ts";
+import { tellParent } from "../runner/notify-parent.ts";
 import { endedRun } from "../runs/run-record.ts";
 import type { RunRecords } from "../runs/run-records.ts";
 import { isTerminal } from "../runs/run-state.ts";

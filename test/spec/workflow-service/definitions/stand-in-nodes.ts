@@ -1,7 +1,7 @@
 import type { ports } from "@portico/core";
 import * as v from "valibot";
 import { loadDefinition } from "../../../../plugins/src/workflow-service/definition/load-definition.ts";
-import { builtInKinds, builtInNodes } from "../../../../plugins/src/workflow-service/kinds/built-in-kinds.ts";
+import { builtInKinds, builtInNodes } from "../../../../plugins/src/workflow-service/kinds/node-table.ts";
 
 const anyObject = v.record(v.string(), v.unknown());
 

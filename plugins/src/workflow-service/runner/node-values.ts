@@ -1,3 +1,5 @@
+import { ports, hasMoreLevels, retryWhileStoreAway } from "@portico/core";
+import * as v from "valibot";
 import {
   type Evaluated,
   type Expression,
@@ -9,6 +11,8 @@ import {
 } from "../definition/expression.ts";
 import { turnBudget } from "../definition/turn-budget.ts";
 import { type Frame, type Running, scopeOf } from "./running.ts";
+import { checkShape } from "../definition/check-shape.ts";
+import type { Hidden } from "../secrecy/secret-keeper.ts";
 
 /**
  * The result of `evaluate`, which evaluates `expressions` of a frame, in this order. If they would block the event loop, they are evaluated
@@ -61,4 +65,43 @@ function advancing(expressions: readonly Expression[], scope: ExpressionScope): 
 
 function isStopped(error: unknown): error is TakesLong | TurnUsed {
   return error instanceof TakesLong || error instanceof TurnUsed;
+}
+
+const MOST_FAULTS = 5;
+
+/** Checks a node's evaluated values against its schema. Throws NodeFailed with the paths and the found types, without values. */
+export function parseInput<S extends v.GenericSchema>(schema: S, inputs: Readonly<Record<string, unknown>>): v.InferOutput<S> {
+  const parsed = v.safeParse(schema, inputs);
+  if (parsed.success) return parsed.output;
+  const faults = checkShape(schema, inputs)
+    .slice(0, MOST_FAULTS)
+    .map(({ path, message }) => `${["with", ...path].join(".")}: ${message}`);
+  throw new ports.NodeFailed("invalid_input", faults.join("; "), { retryable: false });
+}
+
+/** Throws NodeFailed if a value is too large or too deep for a node's output. */
+export function assertSize(output: unknown): void {
+  const { NODE_OUTPUT_BYTES: bytes, NODE_OUTPUT_LEVELS: levels } = ports;
+  const fail = (code: string, message: string) => new ports.NodeFailed(code, message, { retryable: false });
+  const tooLarge = () => fail("output_too_large", `The output is larger than ${bytes} bytes`);
+  const tooDeep = () => fail("output_too_deep", `The output has more than ${levels} levels of lists and objects`);
+  let text: string;
+  try {
+    text = JSON.stringify(output) ?? "";
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    // JavaScript itself has two limits: the length of a string, and the depth of the stack.
+    throw /string length/.test(error.message) ? tooLarge() : tooDeep();
+  }
+  if (Buffer.byteLength(text) > bytes) throw tooLarge();
+  // Each level takes at least two characters. The depth is checked after the size, because shared values are visited at each of their places.
+  if (text.length > 2 * levels && hasMoreLevels(output, levels)) throw tooDeep();
+}
+
+/** Opens the stored output of an attempt or of another run. Throws NodeFailed if it cannot be opened. */
+export function openOutput(
+  running: Running,
+  { output, hidden }: { readonly output?: unknown; readonly hidden?: Hidden | undefined },
+): Promise<unknown> {
+  return retryWhileStoreAway(running.storeRetry, () => running.secrecy.open(running.record.runId, { value: output, hidden }));
 }

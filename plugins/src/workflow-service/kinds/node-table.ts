@@ -1,10 +1,16 @@
-import type { ports } from "@portico/core";
+import { ports, type Adapter, type KnownParts, nodeRulesOf } from "@portico/core";
 import { isRecord } from "@portico/core/contract";
-import { builtInKinds, builtInNodes } from "../kinds/built-in-kinds.ts";
+import * as v from "valibot";
 import type { NodeKind } from "../runner/running.ts";
+import { agentKind } from "./agent.ts";
+import { branchKind } from "./branch.ts";
+import { humanGateKind } from "./human-gate.ts";
+import { loopKind, mapKind } from "./map-and-loop.ts";
+import { waitKind } from "./wait.ts";
+import { workflowKind } from "./workflow.ts";
 
 /** The kinds of nodes of an instance. */
-export interface NodeTable {
+interface NodeTable {
   /** All rules by type: definitions are checked against them. */
   readonly rules: ReadonlyMap<string, ports.NodeRules>;
   /** The kinds that give a run its shape: the runner plays them. */
@@ -13,10 +19,8 @@ export interface NodeTable {
   readonly nodes: ReadonlyMap<string, ports.WorkflowNode>;
 }
 
-const NO_AGENTS = "No agents are configured in this instance: nodes of type agent cannot be used here";
-
 /** What the table depends on. */
-export interface NodeTableOptions {
+interface NodeTableOptions {
   readonly hasAgents: boolean;
   /** Whether the workflow service has a public address, so that gates can have links. */
   readonly hasLinks: boolean;
@@ -24,14 +28,38 @@ export interface NodeTableOptions {
   readonly replaced?: readonly string[] | undefined;
 }
 
+const NO_AGENTS = "No agents are configured in this instance: nodes of type agent cannot be used here";
+
 /** Throws Error if two kinds have one name, because a definition could not say which of them it means. */
 export function createNodeTable(brought: readonly ports.WorkflowNode[], options: NodeTableOptions): NodeTable {
   const nodes = [...notReplaced(builtInNodes, options.replaced), ...brought];
   return { rules: ruleTable(brought, options), kinds: byType(notReplaced(builtInKinds, options.replaced)), nodes: byType(nodes) };
 }
 
+/** Which service the rules are for. */
+export interface NodeRulesOptions {
+  /** The facts about the instance that the rules depend on. */
+  readonly known: KnownParts;
+  /** Whether the instance has agents; without any, nodes of type `agent` are refused. */
+  readonly hasAgents: boolean;
+  /** Whether the workflow service has a public address; without one, gates cannot have links. Default: false. */
+  readonly hasLinks?: boolean;
+}
+
+/**
+ * The rules of all kinds of nodes that a service with these adapters has: what definitions are checked against. Opens nothing. Adapters that tell their
+ * rules only when they are open are left out. Throws where two kinds have one name.
+ */
+export function nodeRules(
+  adapters: readonly Adapter[],
+  { known, hasAgents, hasLinks = false }: NodeRulesOptions,
+): ReadonlyMap<string, ports.NodeRules> {
+  const told = adapters.map((adapter) => nodeRulesOf(adapter, known)).filter((rules) => rules !== undefined);
+  return ruleTable(told, { hasAgents, hasLinks });
+}
+
 /** The table of these rules and those of the built-in kinds, against which definitions are checked. Throws as `createNodeTable` does. */
-export function ruleTable(
+function ruleTable(
   brought: readonly ports.NodeRules[],
   { hasAgents, hasLinks, replaced }: NodeTableOptions,
 ): ReadonlyMap<string, ports.NodeRules> {
@@ -53,6 +81,7 @@ export function ruleTable(
 }
 
 const NO_LINKS = "Approval links need the setting workflow.publicUrl: the address of the workflow service for people";
+
 const NO_HTTP = "This instance has no nodes of type http, which send notifications";
 
 /** Problems of a gate that depend on the instance. */
@@ -75,3 +104,46 @@ function notReplaced<K extends ports.NodeRules>(builtIn: readonly K[], replaced:
 function byType<K extends ports.NodeRules>(kinds: readonly K[]): ReadonlyMap<string, K> {
   return new Map(kinds.map((kind) => [kind.type, kind]));
 }
+
+const failInput = v.strictObject({
+  message: v.pipe(v.string(), v.minLength(1, "A failure has a message"), v.description("The error message.")),
+});
+
+/** Fails with the author's message. */
+const failNode: ports.WorkflowNode<v.InferOutput<typeof failInput>> = {
+  type: "fail",
+  input: failInput,
+  repeatable: true,
+  pure: true,
+  async run({ input: { message } }) {
+    throw new ports.NodeFailed("failed", message, { retryable: false });
+  },
+};
+
+const attachmentInput = v.strictObject({
+  attachment: v.pipe(
+    v.string(),
+    v.nonEmpty(),
+    v.description("The `fileReference` of an attachment that the user of the run's grant has uploaded."),
+  ),
+});
+
+/** Copies an attachment of the user whom the run's grant names into a file of the run (specification 4.5). */
+const attachmentNode: ports.WorkflowNode<v.InferOutput<typeof attachmentInput>> = {
+  type: "attachment",
+  input: attachmentInput,
+  repeatable: true,
+  async run({ input: { attachment }, files }) {
+    if (files) return { file: await files.copyAttachment(attachment) };
+    const message = "This node has no files: the service has no storage for them, or the node's output is sensitive";
+    throw new ports.NodeFailed("files_unavailable", message, { retryable: false });
+  },
+};
+
+/** The kinds that every workflow service has and that control a run. Adapters cannot provide them, because they need internals of the run. */
+export const builtInKinds: readonly NodeKind[] = [
+  ...[branchKind, mapKind, loopKind, waitKind, humanGateKind, workflowKind, agentKind],
+];
+
+/** The nodes that every workflow service has and that an adapter could provide, too. */
+export const builtInNodes: readonly ports.WorkflowNode[] = [failNode, attachmentNode];

@@ -1,8 +1,7 @@
-import { addModelUsage, orAborted } from "@portico/core";
+import { addModelUsage, orAborted, ports } from "@portico/core";
 import { workName } from "../runs/work-name.ts";
-import type { Attempt } from "./attempt.ts";
-import { AttemptsFailed } from "./attempts-failed.ts";
-import type { NodePlay, NodeResult } from "./running.ts";
+import { type Attempt, AttemptsFailed } from "./attempt.ts";
+import { type NodePlay, type NodeResult, isWoundUp } from "./running.ts";
 
 /** Tries until an attempt succeeds. The node's `retry` sets the number of attempts and the delays. Throws AttemptsFailed. */
 export async function withRetries(play: NodePlay, once: (attempt: number) => Promise<Attempt>): Promise<NodeResult> {
@@ -22,4 +21,19 @@ export async function withRetries(play: NodePlay, once: (attempt: number) => Pro
     await orAborted(running.context.sleep(workName(nodeId, `#${attempt} pause`), pause), frame.signal);
     delay = Math.min(delay * factor, maxDelayMs);
   }
+}
+
+/** The signal that a node waits for. Undefined if the node's or the run's time elapses first. A parallel gate may prolong that time. */
+export async function toldInTime<T>({ running, frame, left }: NodePlay, name: string): Promise<T | undefined> {
+  for (;;) {
+    const told = await orAborted(running.context.waitFor<T>(name, { timeoutMs: left() }), frame.signal);
+    if (told !== undefined || left() <= 0) return told;
+  }
+}
+
+/** Whether a node stopped waiting because the node itself ends. False if its process stops, or parks the run to free memory. */
+export function isGivenUp({ running, frame }: NodePlay, error: unknown): boolean {
+  const { signal } = running.context;
+  if (signal.reason instanceof ports.WorkCancelled || isWoundUp(running, frame)) return true;
+  return !signal.aborted && error instanceof ports.NodeFailed && error.code === "timeout";
 }
