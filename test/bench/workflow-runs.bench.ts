@@ -15,7 +15,7 @@ import { openTelemetry } from "@portico/adapters/telemetry/opentelemetry";
 import { ports } from "@portico/core";
 import { workflowRuntime } from "@portico/plugins/workflow-service/runtime";
 import { Pool } from "undici";
-import { newFileId } from "../../plugins/src/workflow-service/files/file-id.ts";
+import { newFileId } from "../../plugins/src/workflow-service/files/run-files.ts";
 import { ledgerStream } from "../../plugins/src/workflow-service/runs/ledger-entry.ts";
 import { endedRun, type RunRecord } from "../../plugins/src/workflow-service/runs/run-record.ts";
 import { createRunRecords } from "../../plugins/src/workflow-service/runs/run-records.ts";

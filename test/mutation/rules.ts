@@ -71,9 +71,9 @@ export const RULES: readonly RuleGroup[] = [
     name: "grants and scopes of workflows",
     files: [
       "plugins/src/workflow-service/execution-grants.ts",
-      "plugins/src/workflow-service/grants.ts",
-      "plugins/src/workflow-service/guards.ts",
-      "plugins/src/workflow-service/task-scope.ts",
+      "plugins/src/workflow-service/access/grants.ts",
+      "plugins/src/workflow-service/access/guards.ts",
+      "plugins/src/workflow-service/access/task-scope.ts",
     ],
     tests: ["spec/workflow-service/*.test.ts"],
   },

@@ -11,7 +11,7 @@ const { safeToken, webhookSecret, executionGrant, ...others } = CREDENTIAL_PREFI
 /** Calls of `RegExp` with a variable part, by file. The value is the pattern with an example of the part. */
 const COMPOSED: Readonly<Record<string, string>> = {
   // The id of a node: letters, digits, "-" and "_".
-  "plugins/src/workflow-service/definition/lint/lint-definition.ts": "\\bhas\\(\\s*nodes(?:\\.node1\\b|\\[[\"']node1[\"']\\])",
+  "plugins/src/workflow-service/definition/lint-definition.ts": "\\bhas\\(\\s*nodes(?:\\.node1\\b|\\[[\"']node1[\"']\\])",
   "plugins/src/model-proxy/own-credentials.ts": `${safeToken}|(?:^|[^\\w-])(?:${webhookSecret}|${executionGrant}|(?:${Object.values(others).join("|")})[\\w.-]{43})`,
 };
 

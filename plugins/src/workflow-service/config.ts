@@ -1,18 +1,10 @@
-import { type Live, type ports, record, Secret } from "@portico/core";
+import { type Live, record, Secret } from "@portico/core";
 import * as v from "valibot";
+import type { FindToken, ServiceTokenRotation } from "./access/service-access.ts";
+import { binding } from "./access/task-scope.ts";
 import { FILE_BYTES, RUN_FILES_BYTES } from "./files/file-limits.ts";
 
 const secret = v.instance(Secret);
-
-/** Runs of a workflow that belong to a task on a board (specification 4.2, task scope). */
-const binding = v.strictObject({
-  id: v.string(),
-  workflowId: v.string(),
-  boardId: v.optional(v.string()),
-  taskId: v.optional(v.string()),
-  /** Users who may read its runs. Absent: all holders of the service token. */
-  readers: v.optional(v.array(v.string())),
-});
 
 const runtimeEntries = {
   /** The values that definitions read as `secrets.NAME`. They are masked in everything that is shown. */
@@ -58,18 +50,7 @@ export const workflowServiceConfig = v.strictObject({
   tokenRotation: v.optional(v.custom<Live<ServiceTokenRotation>>((value) => typeof value === "object" && value !== null)),
 });
 
-/** Finds the service token of an instance, for example one that it made at its first start. */
-export type FindToken = (secrets: ports.Secrets) => Promise<Secret>;
-
-/** The token that replaces an earlier one. */
-export interface ServiceTokenRotation {
-  readonly token: Secret | FindToken | undefined;
-  /** How long the earlier token stays valid, in milliseconds. */
-  readonly overlapMs: number;
-}
-
 /** Options of the runtime alone. */
 export const workflowRuntimeConfig = v.strictObject(runtimeEntries);
 
 export type WorkflowRuntimeOptions = v.InferInput<typeof workflowRuntimeConfig>;
-export type Binding = v.InferOutput<typeof binding>;

@@ -1,16 +1,14 @@
 // One file: the calls of the area, with each path, shape and error, as a client sees them.
 import { defineContract, jsonObject, maxCharacters, modelUsage, readParameters, record, reply } from "@portico/core/contract";
 import * as v from "valibot";
-import { workflowEnvelope } from "./envelope.ts";
-import { workflowErrors } from "./errors.ts";
-import { CALL_BYTES, COMMENT_LENGTH, IDEMPOTENCY_KEY_LENGTH, TRIGGER_BYTES } from "./limits.ts";
-import { ownership, runError, runSummary, status } from "./run-schemas.ts";
-import { foundRuns, searchQuery } from "./search-contract.ts";
+import { workflowEnvelope, workflowErrors } from "./contracts/errors.ts";
+import { CALL_BYTES, COMMENT_LENGTH, IDEMPOTENCY_KEY_LENGTH, TRIGGER_BYTES } from "./contracts/limits.ts";
+import { ownership, runError, runSummary, status, foundRuns, searchQuery } from "./contracts/search-contract.ts";
 
 const text = v.string();
 const json = v.unknown();
-export { SEARCH_CHARACTERS } from "./limits.ts";
-export { isTerminal, RUN_STATUSES, type RunStatus } from "./runs/run-state.ts";
+export { SEARCH_CHARACTERS } from "./contracts/limits.ts";
+export { isTerminal, RUN_STATUSES, type RunStatus } from "./contracts/run-state.ts";
 
 /** A query parameter as received. A repeated parameter is a list, which the handler refuses. */
 const parameter = v.optional(v.union([text, v.array(text)]));

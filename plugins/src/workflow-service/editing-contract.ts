@@ -1,9 +1,8 @@
 import { defineContract, jsonObject, readParameters, record, reply } from "@portico/core/contract";
 import * as v from "valibot";
 import { workflowDefinition } from "./contract.ts";
-import { workflowEnvelope } from "./envelope.ts";
-import { workflowErrors } from "./errors.ts";
-import { CASES_BYTES, DEFINITION_BODY_BYTES } from "./limits.ts";
+import { workflowEnvelope, workflowErrors } from "./contracts/errors.ts";
+import { CASES_BYTES, DEFINITION_BODY_BYTES } from "./contracts/limits.ts";
 
 const text = v.string();
 const {

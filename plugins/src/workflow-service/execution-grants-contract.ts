@@ -1,7 +1,7 @@
 import { defineContract, defineErrors, reply } from "@portico/core/contract";
 import * as v from "valibot";
-import { workflowEnvelope } from "./envelope.ts";
-import { GRANT_MS } from "./limits.ts";
+import { workflowEnvelope } from "./contracts/errors.ts";
+import { GRANT_MS } from "./contracts/limits.ts";
 
 const text = v.pipe(v.string(), v.nonEmpty());
 

@@ -2,7 +2,7 @@ import { auditActor, callerOf, definePlugin, latestEnd, optional, ownerScheme, p
 import * as v from "valibot";
 import { executionGrantContract, executionGrantErrors } from "./execution-grants-contract.ts";
 import { isDefinitionId } from "./definition/document-schema.ts";
-import { createGrants } from "./grants.ts";
+import { createGrants } from "./access/grants.ts";
 import { workflowRuntime } from "./workflow-runtime.ts";
 
 /** The owner's execution grants, for presets that have an agent service beside the workflows. */

@@ -1,30 +1,26 @@
 import { definePlugin, optional, ports } from "@portico/core";
-import { approvalPagesContract } from "./approvals/approval-pages-contract.ts";
+import { approvalPagesContract } from "./contracts/approval-pages-contract.ts";
 import { workflowServiceConfig } from "./config.ts";
 import { workflowServiceContract } from "./contract.ts";
-import { definitionTests } from "./editing/definition-tests.ts";
+import { definitionTests } from "./definition/definition-tests.ts";
 import { workflowEditingContract } from "./editing-contract.ts";
-import { createGrants } from "./grants.ts";
-import { serviceGuard, serviceScheme } from "./guards.ts";
+import { createGrants } from "./access/grants.ts";
+import { serviceGuard, serviceScheme } from "./access/guards.ts";
 import { approvalPages } from "./routes/approve.ts";
-import { cancel } from "./routes/cancel.ts";
+import { cancel, start, trigger } from "./routes/start.ts";
 import { decide } from "./routes/decide.ts";
 import { checkDefinition, readDefinitionSchema, readDefinitionText, saveDefinition, testDefinition } from "./routes/edit.ts";
 import { followEvents } from "./routes/events.ts";
 import { listRuns, readRun } from "./routes/history.ts";
 import { readFile } from "./routes/read-file.ts";
-import { rerun } from "./routes/rerun.ts";
-import { resume } from "./routes/resume.ts";
-import { listSchedules, pauseSchedule, resumeSchedule, triggerSchedule } from "./routes/schedules.ts";
+import { rerun, resume } from "./routes/resume.ts";
+import { listSchedules, pauseSchedule, resumeSchedule, triggerSchedule, scheduleSource } from "./routes/schedules.ts";
 import { searchRuns } from "./routes/search.ts";
-import { start } from "./routes/start.ts";
-import { trigger } from "./routes/trigger.ts";
 import { listVersions } from "./routes/versions.ts";
 import type { WorkflowServices } from "./routes/workflow-services.ts";
 import { listWorkflows, readDefinition, retiredDefinitions } from "./routes/workflows.ts";
 import { runWorkflowTool } from "./run-workflow-tool.ts";
-import { scheduleSource } from "./service/schedule-source.ts";
-import { serviceAccess, tokenAccess } from "./service-access.ts";
+import { serviceAccess, tokenAccess } from "./access/service-access.ts";
 import { workflowRuntime, workflowServiceRuntime } from "./workflow-runtime.ts";
 
 /** Workflows that administrators deploy: triggered, followed, approved and looked up by programs (specification 4.2). */

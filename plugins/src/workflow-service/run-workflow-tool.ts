@@ -1,7 +1,6 @@
 import { defineAdapter, jsonObject, later, ports, ServiceError } from "@portico/core";
 import * as v from "valibot";
-import { depthBelow, TOO_DEEP } from "./runs/run-depth.ts";
-import { toServiceError } from "./service/start-runs.ts";
+import { depthBelow, TOO_DEEP, toServiceError } from "./service/start-runs.ts";
 import { workflowRuntime } from "./workflow-runtime.ts";
 
 const TOOL_ID = "RunWorkflow";

@@ -1,6 +1,6 @@
 import { defineContract, defineErrors, reply } from "@portico/core/contract";
 import * as v from "valibot";
-import { workflowEnvelope } from "./envelope.ts";
+import { workflowEnvelope } from "./contracts/errors.ts";
 
 /** Errors of the call that issues short-lived tokens. */
 export const serviceTokenErrors = defineErrors({

@@ -1,7 +1,7 @@
 import { auditActor, callerOf, definePlugin, optional, ownerScheme, ports } from "@portico/core";
 import * as v from "valibot";
 import { serviceTokenContract, serviceTokenErrors } from "./service-tokens-contract.ts";
-import { createShortLivedTokens } from "./short-lived-tokens.ts";
+import { createShortLivedTokens } from "./access/service-access.ts";
 
 /**
  * The owner's short-lived tokens of the workflow service, for presets that have an agent service beside the workflows: with them, a page

@@ -4,7 +4,7 @@ import { createRunFiles, RUN_FILES } from "./files/run-files.ts";
 import { ledgerStream } from "./runs/ledger-entry.ts";
 import type { RunRecord } from "./runs/run-record.ts";
 import { createRunRecords } from "./runs/run-records.ts";
-import { isTerminal } from "./runs/run-state.ts";
+import { isTerminal } from "./contracts/run-state.ts";
 
 /** The stores of workflow runs. */
 export interface StoredWorkflowRunsGiven {

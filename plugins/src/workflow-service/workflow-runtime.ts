@@ -2,16 +2,16 @@ import { defineAdapter, definePort, optional, PENDING_SWEEP_MS, type Port, ports
 import { SchemaChecks } from "@portico/core/kit";
 import * as v from "valibot";
 import { type ApprovalLinks, createApprovalLinks } from "./approvals/approval-links.ts";
-import { type Binding, workflowRuntimeConfig, type WorkflowRuntimeOptions } from "./config.ts";
-import { evaluateInThread } from "./definition/expression-thread.ts";
+import type { Binding } from "./access/task-scope.ts";
+import { workflowRuntimeConfig, type WorkflowRuntimeOptions } from "./config.ts";
+import { evaluateInThread } from "./expressions/expression-thread.ts";
 import { type Catalogue, openCatalogue } from "./definition/open-catalogue.ts";
-import { readDefinitions } from "./definition/read-definitions.ts";
-import { type ReadWritten, readWritten } from "./definition/read-written.ts";
-import { createDefinitionEditor, type DefinitionEditor } from "./editing/definition-editor.ts";
+import { readDefinitions, type ReadWritten, readWritten } from "./definition/read-definitions.ts";
+import { createDefinitionEditor, type DefinitionEditor } from "./definition/definition-editor.ts";
 import { filesOfRun } from "./files/node-files.ts";
 import { createRunFiles, type RunFiles } from "./files/run-files.ts";
-import { createUsedGrants, type UsedGrants } from "./grants.ts";
-import { RUN_CONCURRENCY } from "./limits.ts";
+import { createUsedGrants, type UsedGrants } from "./access/grants.ts";
+import { RUN_CONCURRENCY } from "./contracts/limits.ts";
 import { createRunWork, type RunInput } from "./runner/run-work.ts";
 import type { World } from "./runner/running.ts";
 import { createGates, type Gates } from "./runs/gates.ts";
@@ -22,11 +22,9 @@ import { createRunRecords, type RunRecords } from "./runs/run-records.ts";
 import { createStoredDefinitions, type StoredDefinitions } from "./runs/stored-definitions.ts";
 import { VERSIONS_COUNTED } from "./runs/version-use.ts";
 import { SecretKeeper } from "./secrecy/secret-keeper.ts";
-import { createIsLive } from "./service/is-live.ts";
+import { createIsLive, createCancelRun, settleRuns } from "./service/stop-runs.ts";
 import { createNodeTable } from "./kinds/node-table.ts";
-import { createStartChild } from "./service/start-child.ts";
-import { createStartRun, RUN_KIND, type StartRun } from "./service/start-runs.ts";
-import { createCancelRun, settleRuns } from "./service/stop-runs.ts";
+import { createStartChild, createStartRun, RUN_KIND, type StartRun } from "./service/start-runs.ts";
 import { createSweep } from "./service/sweep-runs.ts";
 
 /** The parts that the plugins and adapters of this area share. */

@@ -13,8 +13,8 @@ import { EMPTY_PLACEHOLDER, START_PLACEHOLDER } from "../../../plugins/src/model
 import * as limits from "../../../plugins/src/model-proxy/limits.ts";
 import { workflowServiceContract } from "../../../plugins/src/workflow-service/contract.ts";
 import { workflowEditingContract } from "../../../plugins/src/workflow-service/editing-contract.ts";
-import { workflowErrors } from "../../../plugins/src/workflow-service/errors.ts";
-import * as workflowLimits from "../../../plugins/src/workflow-service/limits.ts";
+import { workflowErrors } from "../../../plugins/src/workflow-service/contracts/errors.ts";
+import * as workflowLimits from "../../../plugins/src/workflow-service/contracts/limits.ts";
 import { platformSchema } from "../../../presets/src/settings/platform.ts";
 import { readText, repositoryFiles, root } from "../../rooms/repository.ts";
 import { type Page, readPages } from "./pages.ts";

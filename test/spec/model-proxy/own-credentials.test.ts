@@ -11,7 +11,7 @@ import { startFakeUpstream } from "../../harness/fake-upstream.ts";
 import { temporaryFolder } from "../../harness/portico-process.ts";
 import { createWebhookSecrets } from "../../../plugins/src/agent-webhook/webhook-secrets.ts";
 import { createApprovalLinks } from "../../../plugins/src/workflow-service/approvals/approval-links.ts";
-import { createShortLivedTokens } from "../../../plugins/src/workflow-service/short-lived-tokens.ts";
+import { createShortLivedTokens } from "../../../plugins/src/workflow-service/access/service-access.ts";
 
 const CONFIGURED = "a-member's-token-of-the-settings";
 

@@ -1,9 +1,9 @@
 import { Secret } from "@portico/core";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { createExpressions } from "../../../plugins/src/workflow-service/definition/create-expressions.ts";
-import { EXPRESSION_TURN_MS } from "../../../plugins/src/workflow-service/definition/definition-limits.ts";
-import type { Expression } from "../../../plugins/src/workflow-service/definition/expression.ts";
-import { createTurnBudget } from "../../../plugins/src/workflow-service/definition/turn-budget.ts";
+import { createExpressions } from "../../../plugins/src/workflow-service/expressions/create-expressions.ts";
+import { EXPRESSION_TURN_MS } from "../../../plugins/src/workflow-service/expressions/expression-limits.ts";
+import type { Expression } from "../../../plugins/src/workflow-service/expressions/expression.ts";
+import { createTurnBudget } from "../../../plugins/src/workflow-service/expressions/turn-budget.ts";
 import { evaluated } from "../../../plugins/src/workflow-service/runner/node-values.ts";
 import type { Frame, Running } from "../../../plugins/src/workflow-service/runner/running.ts";
 import { startWorkflowService, type WorkflowService } from "../../harness/workflow-app.ts";

@@ -2,7 +2,7 @@ import { createManualClock } from "@portico/adapters/clock/manual";
 import { ports } from "@portico/core";
 import { workflowRuntime } from "@portico/plugins/workflow-service/runtime";
 import { describe, expect, it } from "vitest";
-import { RUN_LIST } from "../../../plugins/src/workflow-service/runs/run-keys.ts";
+import { RUN_LIST } from "../../../plugins/src/workflow-service/runs/run-id.ts";
 import { createScriptedNodes } from "../../harness/scripted-node.ts";
 import { startWorkflowService, type WorkflowService } from "../../harness/workflow-app.ts";
 

@@ -2,7 +2,7 @@ import { createManualClock, type ManualClock } from "@portico/adapters/clock/man
 import { type App, ports } from "@portico/core";
 import { workflowRuntime } from "@portico/plugins/workflow-service/runtime";
 import { describe, expect, it, vi } from "vitest";
-import { RUN_LIST } from "../../../plugins/src/workflow-service/runs/run-keys.ts";
+import { RUN_LIST } from "../../../plugins/src/workflow-service/runs/run-id.ts";
 import { startWorkflowService, type WorkflowService, type WorkflowServiceOptions } from "../../harness/workflow-app.ts";
 
 const HOUR = 3_600_000;

@@ -1,13 +1,12 @@
-import { chainsOf } from "./check-names.ts";
-import type { Compiling } from "./compile-value.ts";
-import { syntaxTree } from "./create-expressions.ts";
-import { EXPRESSION_LENGTH } from "./definition-limits.ts";
+import { isRecord } from "@portico/core/contract";
+import { chainsOf } from "../expressions/check-names.ts";
+import { type Compiling, expressionsOfTemplate } from "./compile-template.ts";
+import { syntaxTree } from "../expressions/create-expressions.ts";
+import { EXPRESSION_LENGTH } from "../expressions/expression-limits.ts";
 import type { Definition, Graph, SearchFields } from "./definition.ts";
 import type { Path } from "./definition-problem.ts";
-import { isRecord } from "@portico/core/contract";
-import { isSecretSchema } from "./is-secret-schema.ts";
-import { expressionsOfTemplate } from "./lint/written-expressions.ts";
-import type { SensitivePaths } from "./sensitive-paths.ts";
+import { isSecretSchema } from "./secret-places.ts";
+import type { SensitivePaths } from "../secrecy/sensitive-paths.ts";
 
 /** The parts of a document that declare what its fields are. */
 interface Declaring {

@@ -1,10 +1,9 @@
 import { nearestWord, type ports } from "@portico/core";
 import * as v from "valibot";
-import { type Names, unknown } from "./check-names.ts";
-import { checkShape } from "./check-shape.ts";
-import { checkWith } from "./check-with.ts";
-import { compileNotification, GATE } from "./compile-notification.ts";
-import { type Compiling, compileExpression, compileValue } from "./compile-value.ts";
+import { isRecord } from "@portico/core/contract";
+import { type Names, unknown } from "../expressions/check-names.ts";
+import { checkShape, checkWith } from "./check-shape.ts";
+import { type Compiling, compileExpression, compileValue } from "./compile-template.ts";
 import {
   DEFAULT_RETRY_DELAY_MS,
   DEFAULT_RETRY_FACTOR,
@@ -15,13 +14,12 @@ import {
 import type { Graph, GraphNode, NodeValue, Need, Retry } from "./definition.ts";
 import type { Path } from "./definition-problem.ts";
 import { nodeId, type WrittenNode, writtenNode } from "./document-schema.ts";
-import type { Expression } from "./expression.ts";
-import { isRecord } from "@portico/core/contract";
+import type { Expression } from "../expressions/expression.ts";
 import { ancestorsOf, orderNodes } from "./order-nodes.ts";
-import { toSensitivePaths } from "./sensitive-paths.ts";
+import { toSensitivePaths } from "../secrecy/sensitive-paths.ts";
 
 /** The surroundings of a graph. */
-export interface Surroundings {
+interface Surroundings {
   /** Nodes of the surrounding graphs that end before this graph starts. */
   readonly before: Names["before"];
   /** All nodes of the surrounding graphs. */
@@ -270,4 +268,26 @@ function ask<T>(question: () => T): T | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** The type of the nodes whose `notify` can name `gate`. */
+const GATE = "human_gate";
+/** The fields of `gate`. */
+const GATE_FIELDS = ["workflowId", "runId", "nodeId", "title", "message", "requestedAt", "expiresAt"];
+const LINK_FIELDS = ["link", "linkExpiresAt"];
+
+/** Only the body can name the gate, so that its link is in nothing that is shown or logged, such as the address. */
+function compileNotification(
+  { body, ...request }: Readonly<Record<string, unknown>>,
+  path: Path,
+  { names, links }: { readonly names: Names; readonly links: unknown },
+  by: Compiling,
+): NodeValue {
+  const hasLinks = links !== undefined && links !== false;
+  const inBody = { ...names, gate: hasLinks ? [...GATE_FIELDS, ...LINK_FIELDS] : GATE_FIELDS };
+  return {
+    kind: "notification",
+    request: compileValue(request, path, names, by),
+    body: body === undefined ? undefined : compileValue(body, [...path, "body"], inBody, by),
+  };
 }

@@ -1,6 +1,6 @@
 import type { ports } from "@portico/core";
-import type { Expression, Template } from "./expression.ts";
-import type { SensitivePaths } from "./sensitive-paths.ts";
+import type { Expression, Template } from "../expressions/expression.ts";
+import type { SensitivePaths } from "../secrecy/sensitive-paths.ts";
 
 /** JSON Schema 2020-12. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -107,3 +107,48 @@ export type NodeValue =
   | { readonly kind: "graph"; readonly graph: Graph }
   /** `notify` of a gate. Only the body can name `gate`. */
   | { readonly kind: "notification"; readonly request: Template; readonly body: Template | undefined };
+
+/** A node by its id in a run (`each[3].send`), and the graph that contains it. Undefined if the definition has no such node. */
+export function nodeAt(definition: Definition, nodeId: string): { readonly graph: Graph; readonly node: GraphNode } | undefined {
+  let { graph } = definition;
+  const path = nodeId.replaceAll(/\[\d+\]/g, "").split(".");
+  for (const [at, id] of path.entries()) {
+    const node = graph.nodes.get(id) ?? (at === 0 && id === ON_FAILURE ? definition.onFailure : undefined);
+    if (!node) return undefined;
+    if (at === path.length - 1) return { graph, node };
+    const { nodes } = node.with;
+    if (nodes?.kind !== "graph") return undefined;
+    ({ graph } = nodes);
+  }
+  return undefined;
+}
+
+/**
+ * Whether a node of a run is `onFailure` or has `if: always`, or is inside such a node. It belongs to its own run only: a run that resumes another
+ * executes it with its own idempotency keys, and starts its sub-workflow anew.
+ */
+export function endsItsRun(definition: Definition, nodeId: string): boolean {
+  const node = nodeAt(definition, outermost(nodeId))?.node;
+  return node !== undefined && (node.isAlways === true || node === definition.onFailure);
+}
+
+/** The node of the definition that contains a node of a run: `each` for `each[3].send`. */
+export function outermost(nodeId: string): string {
+  return /^[^[.]*/.exec(nodeId)![0];
+}
+
+/** Whether a node of the graph needs this case of another. */
+export function isNeeded(graph: Graph, id: string, name: string): boolean {
+  for (const { needs } of graph.nodes.values()) {
+    if (needs.some((need) => need.node === id && need.case === name)) return true;
+  }
+  return false;
+}
+
+/** A node and all nodes that depend on it, directly or through others. */
+export function withDependents(graph: Graph, id: string): readonly string[] {
+  const found = new Set([id]);
+  // Every node comes after its needs.
+  for (const [other, { needs }] of graph.nodes) if (needs.some(({ node }) => found.has(node))) found.add(other);
+  return [...found];
+}

@@ -2,7 +2,7 @@ import { jsonObject, maxCharacters, objectOnly } from "@portico/core/contract";
 import * as v from "valibot";
 import { RETRY_ATTEMPTS, SEARCH_FIELDS } from "./definition-limits.ts";
 import { duration } from "./duration.ts";
-import { writtenSensitive } from "./sensitive-paths.ts";
+import { writtenSensitive } from "../secrecy/sensitive-paths.ts";
 import { writtenSchedules } from "./written-schedules.ts";
 
 const ID = "1-64 letters, digits, `_` and `-`";

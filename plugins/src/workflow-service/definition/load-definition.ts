@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import type { ports } from "@portico/core";
-import { boundSchemas } from "@portico/core/kit";
+import { boundSchemas, type BoundSchema, compileSchema, SchemaInvalid, type SchemaFaultPlace } from "@portico/core/kit";
 import * as v from "valibot";
+import { isRecord } from "@portico/core/contract";
 import { checkSearch } from "./check-search.ts";
 import { checkShape } from "./check-shape.ts";
 import { compileGraph } from "./compile-graph.ts";
-import { compileOnFailure } from "./compile-on-failure.ts";
-import { type Compiling, compileValue } from "./compile-value.ts";
-import { createExpressions, type Expressions } from "./create-expressions.ts";
+import { type Compiling, compileValue } from "./compile-template.ts";
+import { createExpressions, type Expressions } from "../expressions/create-expressions.ts";
 import {
   DEFAULT_RUN_TIMEOUT_MS,
   DEFINITION_EXPRESSIONS,
@@ -17,12 +17,11 @@ import {
   PROBLEMS_TOLD,
 } from "./definition-limits.ts";
 import type { DefinitionProblem } from "./definition-problem.ts";
-import type { Definition } from "./definition.ts";
+import { type Definition, type GraphNode, ON_FAILURE } from "./definition.ts";
 import { isDefinitionId, writtenDocument } from "./document-schema.ts";
-import { isRecord } from "@portico/core/contract";
-import { jsonSchemaFault } from "./json-schema-fault.ts";
 import { readSource, type Source } from "./read-source.ts";
 import { compileSchedules } from "./written-schedules.ts";
+import type { Names } from "../expressions/check-names.ts";
 
 export interface DefinitionText {
   /** Path of the file: `support/triage.yaml`. A definition without an id is named after its file. */
@@ -205,4 +204,43 @@ function checkParameters(
   if (!fault && !isObject)
     tell(source.problem(["parameters", "type"], "Parameters must be an object: `type` must be `object` or omitted"));
   return !fault && isObject;
+}
+
+/** Compiles `onFailure`. `after`: the names after all nodes of the definition. */
+function compileOnFailure(
+  written: Readonly<Record<string, unknown>>,
+  nodes: Readonly<Record<string, unknown>>,
+  after: Names,
+  by: Compiling,
+): GraphNode | undefined {
+  const tell = (key: string, message: string): void => by.tell(by.source.keyProblem([ON_FAILURE, key], message));
+  if (Object.hasOwn(nodes, ON_FAILURE)) {
+    by.tell(by.source.keyProblem(["nodes", ON_FAILURE], `A node cannot be called "${ON_FAILURE}" beside \`onFailure\``));
+    return undefined;
+  }
+  for (const key of ["needs", "onError"]) if (Object.hasOwn(written, key)) tell(key, `\`onFailure\` has no \`${key}\``);
+  const { needs: _needs, onError: _onError, ...node } = written;
+  if (by.types.get(String(node["type"]))?.gate) tell("type", "`onFailure` cannot wait for a person");
+  const around = { ...after, hasFailure: true, depth: 0 };
+  return compileGraph({ [ON_FAILURE]: node }, [], around, by).graph.nodes.get(ON_FAILURE);
+}
+
+/**
+ * Why an object is not a usable JSON Schema 2020-12. The sentence quotes only the schema. Undefined for a usable schema. References can
+ * only point into the same schema.
+ */
+function jsonSchemaFault(schema: Readonly<Record<string, unknown>>, boundSchema: BoundSchema): SchemaFaultPlace | undefined {
+  // This check comes first, because the other checks may take long.
+  const excess = boundSchema(schema);
+  if (excess) return excess;
+  const { $schema } = schema;
+  if ($schema !== undefined && $schema !== "https://json-schema.org/draft/2020-12/schema")
+    return { path: [], message: "Schemas must use JSON Schema 2020-12: omit `$schema`, or set it to this version" };
+  try {
+    compileSchema(schema);
+    return undefined;
+  } catch (error) {
+    if (error instanceof SchemaInvalid) return { path: [], message: error.message };
+    return { path: [], message: "This JSON Schema cannot be used" };
+  }
 }

@@ -1,7 +1,7 @@
 import { ports, type Scope } from "@portico/core";
 import type { Definition } from "./definition.ts";
 import type { DefinitionProblem } from "./definition-problem.ts";
-import { type DefinitionText, idOfFile, type LoadedDefinition } from "./load-definition.ts";
+import { type DefinitionText, idOfFile, type LoadedDefinition, type LoadingWith, loadDefinition } from "./load-definition.ts";
 import { READ_HERE_CHARACTERS } from "./definition-limits.ts";
 import { readSource } from "./read-source.ts";
 
@@ -29,7 +29,7 @@ export interface BrokenDefinition {
   readonly problems: readonly DefinitionProblem[];
 }
 
-export interface CatalogueNeeds {
+interface CatalogueNeeds {
   /** Does not reject. */
   readonly load: (document: DefinitionText) => LoadedDefinition | Promise<LoadedDefinition>;
   readonly documents: Pick<ports.Documents, "list" | "read" | "watch">;
@@ -208,3 +208,24 @@ function compare(one: string, other: string): number {
 function faultOf(error: unknown): string {
   return (error instanceof ports.DocumentsUnavailable ? error.fault : undefined) ?? "cannot be read";
 }
+
+/** The definitions that a service finds in its documents. */
+export interface DeployedDefinitions {
+  /** Ids of the definitions that can be used. */
+  readonly deployed: readonly string[];
+  readonly broken: readonly BrokenDefinition[];
+}
+
+/** Read all definitions once, as a service does when it starts. Rejects when the documents cannot be listed. */
+export async function readDeployed(
+  documents: Pick<ports.Documents, "list" | "read">,
+  loading: LoadingWith,
+): Promise<DeployedDefinitions> {
+  const once = { ...documents, watch: async () => async () => {} };
+  const load = (document: { readonly name: string; readonly text: string }) => loadDefinition(document, loading);
+  const catalogue = await openCatalogue({ documents: once, load, log: SILENT }, { onClose() {}, onReady() {} });
+  return { deployed: catalogue.list().map(({ id }) => id), broken: catalogue.broken() };
+}
+
+/** No log here: the caller reports broken definitions. */
+const SILENT = { info() {}, warn() {} };

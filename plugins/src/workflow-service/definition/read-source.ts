@@ -3,7 +3,7 @@ import type * as Yaml from "yaml";
 import type { Alias, Node, Scalar } from "yaml";
 import { DEFINITION_BYTES, DOCUMENT_CHARACTERS, DOCUMENT_DEPTH, DOCUMENT_VALUES, PROBLEMS_TOLD } from "./definition-limits.ts";
 import { type DefinitionProblem, type Path, toJsonPath } from "./definition-problem.ts";
-import { setOwn } from "./set-own.ts";
+import { setOwn } from "../expressions/set-own.ts";
 
 /** A document as JSON, with the positions of its values in the text. */
 export interface Source {

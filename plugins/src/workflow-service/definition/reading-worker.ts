@@ -1,6 +1,6 @@
 import { listenForJobs } from "@portico/core/kit";
 import { readSource, type Source } from "./read-source.ts";
-import type { ReadingAnswer, ReadingJob } from "./reading-thread.ts";
+import type { ReadingAnswer, ReadingJob } from "./read-definitions.ts";
 
 // Runs in a worker thread, because parsing a megabyte of YAML can take seconds.
 

@@ -1,8 +1,7 @@
 import { isRecord } from "@portico/core/contract";
 import { type Subschema, subschemas } from "@portico/core/kit";
 import type { JsonSchema } from "./definition.ts";
-import { isSecretSchema } from "./is-secret-schema.ts";
-import type { SensitivePaths } from "./sensitive-paths.ts";
+import type { SensitivePaths } from "../secrecy/sensitive-paths.ts";
 
 /** The places of a value that a schema calls secret, in any of its branches. Undefined without such places. */
 export function secretPlaces(root: JsonSchema, value: unknown): SensitivePaths | undefined {
@@ -82,4 +81,9 @@ function secretsOf(root: JsonSchema): Secrets {
 /** Whether a schema refers to another by its `$anchor` or `$id`. */
 function hasNamedReference({ $ref, $dynamicRef }: JsonSchema): boolean {
   return [$ref, $dynamicRef].some((each) => typeof each === "string" && !/^#(?:\/|$)/.test(each));
+}
+
+/** Whether a schema says that its value is a secret. */
+export function isSecretSchema(schema: unknown): boolean {
+  return isRecord(schema) && (schema["writeOnly"] === true || schema["format"] === "password");
 }

@@ -3,7 +3,7 @@ import type { ports } from "@portico/core";
 import { Cron } from "croner";
 import * as v from "valibot";
 import { checkJsonNow } from "@portico/core/kit";
-import { toShown } from "../schema-check.ts";
+import { toShown } from "./schema-check.ts";
 import {
   DEFINITION_SCHEDULES,
   LONGEST_JITTER_MS,

@@ -4,7 +4,7 @@ import { isGivenUp, toldInTime, withRetries } from "../runner/node-attempts.ts";
 import { NodeInterrupted, type Attempt } from "../runner/attempt.ts";
 import { parseInput } from "../runner/node-values.ts";
 import type { NodeKind } from "../runner/running.ts";
-import { workName } from "../runs/work-name.ts";
+import { workName } from "../runs/run-id.ts";
 
 const name = v.pipe(v.string(), v.minLength(1, "This text is not empty"));
 

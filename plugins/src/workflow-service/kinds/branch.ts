@@ -1,8 +1,7 @@
 import { jsonObject, ports } from "@portico/core";
 import * as v from "valibot";
 import { caseName } from "../definition/document-schema.ts";
-import { holds } from "../definition/holds.ts";
-import { evaluated } from "../runner/node-values.ts";
+import { holds, evaluated } from "../runner/node-values.ts";
 import type { NodeKind } from "../runner/running.ts";
 
 /** Takes the first case whose condition is true, or else `else`. Fails if there is neither. */

@@ -1,10 +1,10 @@
 import { orAborted, ports, retryWhileStoreAway } from "@portico/core";
 import { record } from "@portico/core/contract";
 import * as v from "valibot";
-import { NOTIFICATION_RETRY } from "../limits.ts";
-import { ExpressionFailed } from "../definition/expression.ts";
+import { NOTIFICATION_RETRY } from "../contracts/limits.ts";
+import { ExpressionFailed } from "../expressions/expression.ts";
 import type { Gate, GateNotification } from "../runs/ledger-entry.ts";
-import { workName } from "../runs/work-name.ts";
+import { workName } from "../runs/run-id.ts";
 import { assertSize, filledIn, parseInput } from "../runner/node-values.ts";
 import { type Attempt, isNodeFailed } from "../runner/attempt.ts";
 import type { NodePlay, Running } from "../runner/running.ts";

@@ -3,13 +3,13 @@ import * as v from "valibot";
 import { isRecord } from "@portico/core/contract";
 import { jsonSchema } from "../definition/document-schema.ts";
 import { duration } from "../definition/duration.ts";
-import { fromSensitivePaths } from "../definition/sensitive-paths.ts";
+import { fromSensitivePaths } from "../secrecy/sensitive-paths.ts";
 import { isWoundUp, type NodeKind } from "../runner/running.ts";
 import { issueGateLink, notifyOfGate, gateLinks, gateNotification, linkEnd } from "./gate-notification.ts";
 import { parseInput } from "../runner/node-values.ts";
 import { type GateDecision, gateOutput, gateSignal } from "../runs/gates.ts";
 import type { Gate } from "../runs/ledger-entry.ts";
-import { workName } from "../runs/work-name.ts";
+import { workName } from "../runs/run-id.ts";
 
 const input = v.strictObject({
   title: v.pipe(

@@ -2,9 +2,8 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { jsonObject, ports } from "@portico/core";
 import * as v from "valibot";
 import { type AttemptsFailed, innerFailed } from "../runner/attempt.ts";
-import { parseInput, assertSize, evaluated, filledIn } from "../runner/node-values.ts";
+import { parseInput, assertSize, evaluated, filledIn, holds } from "../runner/node-values.ts";
 import type { NodeKind, Frame, GraphOutcome, NodePlay } from "../runner/running.ts";
-import { holds } from "../definition/holds.ts";
 import { LOOP_EXHAUSTED } from "../runs/ledger-entry.ts";
 
 /** Values that are evaluated when the node starts. The rest of `with` is its graph, and the expressions for each element. */

@@ -3,7 +3,7 @@ import * as v from "valibot";
 import { duration } from "../definition/duration.ts";
 import { parseInput } from "../runner/node-values.ts";
 import type { NodeKind } from "../runner/running.ts";
-import { workName } from "../runs/work-name.ts";
+import { workName } from "../runs/run-id.ts";
 
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})$/;
 

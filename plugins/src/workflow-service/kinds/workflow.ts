@@ -1,15 +1,14 @@
 import { jsonObject, ports, retryWhileStoreAway } from "@portico/core";
 import * as v from "valibot";
-import { endsItsRun } from "../definition/node-at.ts";
+import { endsItsRun } from "../definition/definition.ts";
 import { secretPlaces } from "../definition/secret-places.ts";
-import { filesIn } from "../files/files-in.ts";
+import { filesIn } from "../files/run-files.ts";
 import { isGivenUp, toldInTime, withRetries } from "../runner/node-attempts.ts";
 import { isNodeFailed, type Attempt } from "../runner/attempt.ts";
 import { openOutput, parseInput } from "../runner/node-values.ts";
 import type { NodeKind } from "../runner/running.ts";
 import { type ChildEnd, childSignal } from "../runner/notify-parent.ts";
-import { childRunId } from "../runs/run-id.ts";
-import { workName } from "../runs/work-name.ts";
+import { childRunId, workName } from "../runs/run-id.ts";
 import type { Mask } from "../secrecy/mask.ts";
 
 const input = v.strictObject({

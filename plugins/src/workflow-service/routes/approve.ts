@@ -1,15 +1,14 @@
-import { auditActor, type Handlers, hasAtMost, hasMoreLevels, ports, type RequestHead, ServiceError } from "@portico/core";
 import { createHash } from "node:crypto";
+import { auditActor, type Handlers, hasAtMost, hasMoreLevels, ports, type RequestHead, ServiceError } from "@portico/core";
 import type { LinkedGate } from "../approvals/approval-links.ts";
-import { askPage, type AskedDecision, COMMENT, controlName, DECISION, endPage, time } from "../approvals/approval-page.ts";
-import type { approvalPagesContract } from "../approvals/approval-pages-contract.ts";
-import { faultsByField, formFields, type FormField, readValues } from "../form-fields.ts";
-import { html } from "../approvals/plain-page.ts";
-import { COMMENT_LENGTH } from "../limits.ts";
+import { askPage, type AskedDecision, COMMENT, controlName, DECISION, endPage, time, html } from "../approvals/approval-page.ts";
+import type { approvalPagesContract } from "../contracts/approval-pages-contract.ts";
+import { faultsByField, formFields, type FormField, readValues } from "../approvals/form-fields.ts";
+import { COMMENT_LENGTH } from "../contracts/limits.ts";
 import type { GateDecision } from "../runs/gates.ts";
 import type { Gate } from "../runs/ledger-entry.ts";
-import { isTerminal } from "../runs/run-state.ts";
-import { type GivenDecision, takeDecision } from "./take-decision.ts";
+import { isTerminal } from "../contracts/run-state.ts";
+import { type GivenDecision, takeDecision } from "./decide.ts";
 import type { WorkflowServices } from "./workflow-services.ts";
 
 type PageHandlers = Handlers<typeof approvalPagesContract>;

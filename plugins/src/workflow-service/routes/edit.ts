@@ -9,15 +9,14 @@ import {
 } from "@portico/core";
 import { definitionJsonSchema } from "../definition/definition-json-schema.ts";
 import type { Definition } from "../definition/definition.ts";
-import { definitionPage } from "../definition-page.ts";
+import { definitionPage } from "./workflows.ts";
 import type { workflowEditingContract } from "../editing-contract.ts";
-import { type CheckedDefinition, ChecksBusy, type DefinitionFile, NameTaken } from "../editing/definition-editor.ts";
-import { workflowErrors } from "../errors.ts";
-import type { serviceGuard } from "../guards.ts";
+import { type CheckedDefinition, ChecksBusy, type DefinitionFile, NameTaken } from "../definition/definition-editor.ts";
+import { workflowErrors } from "../contracts/errors.ts";
+import type { serviceGuard } from "../access/guards.ts";
 import { DEFINITION_BYTES } from "../definition/definition-limits.ts";
-import { CASES_BYTES, CASES_MS } from "../limits.ts";
-import { toStoreError } from "./store-error.ts";
-import type { WorkflowServices } from "./workflow-services.ts";
+import { CASES_BYTES, CASES_MS } from "../contracts/limits.ts";
+import { toStoreError, type WorkflowServices } from "./workflow-services.ts";
 
 type EditingHandlers = Handlers<typeof workflowEditingContract, { readonly service: ReturnType<typeof serviceGuard> }>;
 

@@ -1,19 +1,14 @@
-import { type FindPlace, wordsOf } from "@portico/core";
+import { type FindPlace, wordsOf, ports, readFindCursor, toFindCursor } from "@portico/core";
 import type { InferOutput } from "valibot";
 import { isSearchable } from "../definition/check-search.ts";
-import { workflowErrors } from "../errors.ts";
-import { SEARCH_WORDS } from "../limits.ts";
-import { runSummary } from "../run-pages.ts";
-import type { FieldValues } from "../runs/run-fields.ts";
-import type { RunRecord } from "../runs/run-record.ts";
-import type { RunSearch } from "../runs/run-search.ts";
-import type { searchQuery } from "../search-contract.ts";
-import { isReadable } from "../task-scope.ts";
-import { completedNodesIn } from "./completed-nodes.ts";
-import { readerOf } from "./reader.ts";
-import { readSearchCursor, toSearchCursor } from "./search-cursor.ts";
-import { toStoreError } from "./store-error.ts";
-import type { WorkflowHandlers, WorkflowServices } from "./workflow-services.ts";
+import { workflowErrors } from "../contracts/errors.ts";
+import { SEARCH_WORDS } from "../contracts/limits.ts";
+import { runSummary, completedNodesIn } from "./history.ts";
+import type { FieldValues, RunRecord } from "../runs/run-record.ts";
+import { type RunSearch, askedOf } from "../runs/run-search.ts";
+import type { searchQuery } from "../contracts/search-contract.ts";
+import { isReadable } from "../access/task-scope.ts";
+import { readerOf, toStoreError, type WorkflowHandlers, type WorkflowServices } from "./workflow-services.ts";
 
 type Asked = InferOutput<typeof searchQuery>;
 
@@ -110,4 +105,24 @@ function toTime(text: string | undefined): string | undefined {
 
 function invalid(message: string) {
   return workflowErrors.invalid_request(`Invalid search: ${message}`);
+}
+
+const CONTEXT = "workflow-run-search";
+
+/**
+ * A text from which the same search continues after a place. It is sealed: the place may be a run that the caller may not read. Throws
+ * SealingUnavailable.
+ */
+function toSearchCursor(sealing: ports.Sealing, search: RunSearch, place: FindPlace): Promise<string> {
+  return sealing.seal(CONTEXT, toFindCursor(askedOf(search), place));
+}
+
+/** The place of a cursor. Undefined for an invalid cursor, and for one of another search. Throws SealingUnavailable. */
+async function readSearchCursor(sealing: ports.Sealing, search: RunSearch, cursor: string): Promise<FindPlace | undefined> {
+  try {
+    return readFindCursor(askedOf(search), await sealing.open(CONTEXT, cursor));
+  } catch (error) {
+    if (error instanceof ports.SealBroken) return undefined;
+    throw error;
+  }
 }

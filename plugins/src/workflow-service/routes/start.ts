@@ -1,12 +1,28 @@
-import { ports, writeAgain } from "@portico/core";
-import type { Definition } from "../definition/definition.ts";
-import { workflowErrors } from "../errors.ts";
-import { filesIn } from "../files/files-in.ts";
-import type { ExecutionGrant } from "../grants.ts";
-import { newRunId } from "../runs/run-id.ts";
+import { parseJsonBody, ports, writeAgain } from "@portico/core";
+import { workflowServiceContract } from "../contract.ts";
 import { toServiceError } from "../service/start-runs.ts";
-import { toStoreError } from "./store-error.ts";
-import type { WorkflowHandlers, WorkflowServices } from "./workflow-services.ts";
+import { type WorkflowHandlers, type WorkflowServices, toStoreError, grantedRun } from "./workflow-services.ts";
+import type { Definition } from "../definition/definition.ts";
+import { workflowErrors } from "../contracts/errors.ts";
+import { filesIn } from "../files/run-files.ts";
+import type { ExecutionGrant } from "../access/grants.ts";
+import { newRunId } from "../runs/run-id.ts";
+import { isTerminal } from "../contracts/run-state.ts";
+
+/** Starts a run with the service token. */
+export function trigger({ runtime: { catalogue, startRun } }: WorkflowServices): WorkflowHandlers["trigger"] {
+  return async ({ query: { id }, body, fail }) => {
+    if (typeof id !== "string" || id === "") throw fail.id_required();
+    const definition = catalogue.find(id);
+    if (!definition) throw fail.workflow_not_found();
+    const parameters = body === "" ? {} : parseJsonBody(workflowServiceContract.trigger, body);
+    try {
+      return { ...(await startRun({ definition, parameters })), status: "started" };
+    } catch (error) {
+      throw toServiceError(error);
+    }
+  };
+}
 
 interface StartBody {
   readonly idempotencyKey: string;
@@ -105,4 +121,23 @@ function isOutside(path: string): boolean {
 
 function documentOf(path: string): string {
   return path.replace(/^(?:\.\/)+/, "");
+}
+
+/** Cancels a run. */
+export function cancel(services: WorkflowServices): WorkflowHandlers["cancel"] {
+  return async ({ params, head, fail }) => {
+    const { run, actor } = await grantedRun(services, params, head);
+    const { runId, status } = run;
+    if (isTerminal(status)) throw fail.run_ended();
+    let isCancelled: boolean;
+    try {
+      const cancelRun = () => services.runtime.cancelRun(runId, "cancelled by request");
+      const fact = { action: "workflow-run.cancel", object: runId, who: actor };
+      isCancelled = await (services.audit?.attempt(fact, cancelRun) ?? cancelRun());
+    } catch (error) {
+      throw toServiceError(error);
+    }
+    if (!isCancelled) throw fail.run_ended();
+    return { runId, accepted: true };
+  };
 }

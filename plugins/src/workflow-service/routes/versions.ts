@@ -1,9 +1,9 @@
-import { type DefinitionChange, definitionChanges } from "../definition/definition-changes.ts";
-import { VERSION_CHANGES } from "../limits.ts";
-import { isReadable } from "../task-scope.ts";
-import { readerOf } from "./reader.ts";
-import { orStoreError, toStoreError } from "./store-error.ts";
-import type { WorkflowHandlers, WorkflowServices } from "./workflow-services.ts";
+import { isDeepStrictEqual } from "node:util";
+import { isRecord } from "@portico/core/contract";
+import { VERSION_CHANGES } from "../contracts/limits.ts";
+import { isReadable } from "../access/task-scope.ts";
+import { readerOf, orStoreError, toStoreError, type WorkflowHandlers, type WorkflowServices } from "./workflow-services.ts";
+import { type Path, toJsonPath } from "../definition/definition-problem.ts";
 
 /** One version of a definition, with its use by the runs that the caller may read. */
 interface Version {
@@ -61,4 +61,31 @@ function changed(before: unknown, after: unknown): { changes?: DefinitionChange[
   if (before === undefined || after === undefined) return {};
   const changes = definitionChanges(before, after);
   return { changes: changes.slice(0, VERSION_CHANGES), changeCount: changes.length };
+}
+
+/** A place where two versions of a definition differ. It contains no values: definitions can contain credentials. */
+interface DefinitionChange {
+  /** JSONPath: `$.nodes.classify.with.prompt`. */
+  readonly path: string;
+  readonly change: "added" | "removed" | "changed";
+}
+
+/** Differences between two definitions as written, in the order of the newer one, then those that were removed. */
+function definitionChanges(before: unknown, after: unknown): readonly DefinitionChange[] {
+  return [...changesAt(before, after, [])];
+}
+
+function* changesAt(before: unknown, after: unknown, path: Path): Generator<DefinitionChange> {
+  if (!isRecord(before) || !isRecord(after)) {
+    if (!isDeepStrictEqual(before, after)) yield { path: toJsonPath(path), change: "changed" };
+    return;
+  }
+  for (const [key, value] of Object.entries(after)) {
+    const at = [...path, key];
+    if (Object.hasOwn(before, key)) yield* changesAt(before[key], value, at);
+    else yield { path: toJsonPath(at), change: "added" };
+  }
+  for (const key of Object.keys(before)) {
+    if (!Object.hasOwn(after, key)) yield { path: toJsonPath([...path, key]), change: "removed" };
+  }
 }

@@ -1,10 +1,9 @@
-import { brokenPage, definitionPage } from "../definition-page.ts";
-import { isBound } from "../run-pages.ts";
+import { isBound } from "./history.ts";
 import type { RunRecord } from "../runs/run-record.ts";
-import { isReadable } from "../task-scope.ts";
-import { readerOf } from "./reader.ts";
-import { toStoreError } from "./store-error.ts";
-import type { WorkflowHandlers, WorkflowServices } from "./workflow-services.ts";
+import { isReadable } from "../access/task-scope.ts";
+import { readerOf, toStoreError, type WorkflowHandlers, type WorkflowServices } from "./workflow-services.ts";
+import type { Definition, Graph, GraphNode } from "../definition/definition.ts";
+import type { BrokenDefinition } from "../definition/open-catalogue.ts";
 
 /** Lists the definitions, each with its last run where the caller may read that. */
 export function listWorkflows(services: WorkflowServices): WorkflowHandlers["workflows"] {
@@ -46,4 +45,61 @@ export const retiredDefinitions: Pick<WorkflowHandlers, "createDefinition" | "re
 function lastRunOf(run: RunRecord) {
   const { runId, status, completedAt, totalDurationMs } = run;
   return { runId, status, taskBoardBound: isBound(run), completedAt, totalDurationMs };
+}
+
+/** The public view of a definition: its parameters and its graph. The inputs of nodes are not shown, because they reveal internal details. */
+export function definitionPage(definition: Definition, dslPath: string) {
+  const { id, name, description, creator, parameters, timeoutMs, graph, search, onFailure } = definition;
+  const nodes = [...shownNodes(graph, undefined)];
+  const searched = search && { search: { parameters: [...search.parameters], outputs: [...search.outputs] } };
+  const failing = onFailure && {
+    onFailure: { type: onFailure.rules.type, ...(onFailure.name !== undefined && { name: onFailure.name }) },
+  };
+  const nodeCount = graph.nodes.size;
+  return { id, name, description, creator, nodeCount, dslPath, parameters, timeoutMs, ...searched, nodes, ...failing };
+}
+
+/** Maximum problems of a broken definition in lists. `portico workflow check` shows all. */
+const PROBLEMS_SHOWN = 3;
+
+/** The public view of a definition that cannot be used. */
+function brokenPage({ name, problems }: BrokenDefinition) {
+  const shown = problems.slice(0, PROBLEMS_SHOWN).map(({ line, column, message }) => ({ line, column, message }));
+  return { dslPath: name, problemCount: problems.length, problems: shown };
+}
+
+interface ShownNode {
+  readonly id: string;
+  readonly parent?: string | undefined;
+  readonly type: string;
+  readonly name?: string | undefined;
+  readonly needs: { readonly node: string; readonly case?: string | undefined }[];
+  readonly cases?: string[] | undefined;
+  readonly conditional: boolean;
+  readonly always?: true | undefined;
+  readonly onError: "fail" | "continue";
+}
+
+/** The nodes of a graph. Each node comes before the nodes inside it. */
+function* shownNodes({ nodes }: Graph, parent: string | undefined): Generator<ShownNode, void> {
+  const idOf = (id: string) => (parent === undefined ? id : `${parent}.${id}`);
+  for (const node of nodes.values()) {
+    const { rules, name, needs, cases, condition, isAlways, onError } = node;
+    yield {
+      id: idOf(node.id),
+      parent,
+      type: rules.type,
+      name,
+      needs: needs.map((need) => ({ node: idOf(need.node), case: need.case })),
+      cases: cases && [...cases],
+      conditional: condition !== undefined,
+      ...(isAlways && { always: isAlways }),
+      onError,
+    };
+    for (const inner of graphsOf(node)) yield* shownNodes(inner, idOf(node.id));
+  }
+}
+
+function graphsOf(node: GraphNode): readonly Graph[] {
+  return Object.values(node.with).flatMap((value) => (value.kind === "graph" ? [value.graph] : []));
 }

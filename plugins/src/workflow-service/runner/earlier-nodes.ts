@@ -1,6 +1,5 @@
 import { type ports, retryWhileStoreAway, type StoreRetry } from "@portico/core";
-import type { Definition, GraphNode } from "../definition/definition.ts";
-import { nodeAt } from "../definition/node-at.ts";
+import { type Definition, type GraphNode, nodeAt } from "../definition/definition.ts";
 import { gateOutput, type Gates } from "../runs/gates.ts";
 import type { Ledger } from "../runs/ledger.ts";
 import type { NodeEnded, NodeStarted } from "../runs/ledger-entry.ts";

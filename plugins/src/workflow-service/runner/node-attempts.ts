@@ -1,5 +1,5 @@
 import { addModelUsage, orAborted, ports } from "@portico/core";
-import { workName } from "../runs/work-name.ts";
+import { workName } from "../runs/run-id.ts";
 import { type Attempt, AttemptsFailed } from "./attempt.ts";
 import { type NodePlay, type NodeResult, isWoundUp } from "./running.ts";
 

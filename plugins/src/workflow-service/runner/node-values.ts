@@ -8,10 +8,10 @@ import {
   TakesLong,
   type Template,
   TurnUsed,
-} from "../definition/expression.ts";
-import { turnBudget } from "../definition/turn-budget.ts";
+} from "../expressions/expression.ts";
+import { turnBudget } from "../expressions/turn-budget.ts";
 import { type Frame, type Running, scopeOf } from "./running.ts";
-import { checkShape } from "../definition/check-shape.ts";
+import { checkShape, kindInWords } from "../definition/check-shape.ts";
 import type { Hidden } from "../secrecy/secret-keeper.ts";
 
 /**
@@ -104,4 +104,12 @@ export function openOutput(
   { output, hidden }: { readonly output?: unknown; readonly hidden?: Hidden | undefined },
 ): Promise<unknown> {
   return retryWhileStoreAway(running.storeRetry, () => running.secrecy.open(running.record.runId, { value: output, hidden }));
+}
+
+/** Whether a condition is true. Throws ExpressionFailed if it cannot be evaluated, or is neither true nor false. */
+export function holds(condition: Expression, scope: ExpressionScope): boolean {
+  const value = condition.evaluate(scope);
+  if (typeof value === "boolean") return value;
+  const found = value === null ? "null" : kindInWords(value);
+  throw new ExpressionFailed(condition.source, `expected true or false, found ${found}`);
 }

@@ -1,7 +1,7 @@
 import type { ports } from "@portico/core";
 import type { RunRecord } from "../runs/run-record.ts";
 import type { Hidden } from "../secrecy/secret-keeper.ts";
-import { workName } from "../runs/work-name.ts";
+import { workName } from "../runs/run-id.ts";
 
 /** The message of an ended run to the run that started it. */
 export interface ChildEnd {

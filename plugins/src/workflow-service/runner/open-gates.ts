@@ -3,7 +3,7 @@ import type { Gate } from "../runs/ledger-entry.ts";
 import type { LiveRun } from "../runs/live-runs.ts";
 import type { RunRecord } from "../runs/run-record.ts";
 import type { RunRecords } from "../runs/run-records.ts";
-import { advanceRun } from "../runs/run-state.ts";
+import { advanceRun } from "../contracts/run-state.ts";
 import type { Deadline } from "./deadline.ts";
 
 /** The parts of an execution that the board reads. */

@@ -1,6 +1,6 @@
 import { addModelUsage, orAborted, ports, retryWhileStoreAway, withHandledRejections, hasMoreLevels } from "@portico/core";
-import { endsItsRun } from "../definition/node-at.ts";
-import { workName } from "../runs/work-name.ts";
+import { endsItsRun } from "../definition/definition.ts";
+import { workName } from "../runs/run-id.ts";
 import { assertSize, openOutput, parseInput } from "./node-values.ts";
 import { isNodeFailed, type Attempt } from "./attempt.ts";
 import type { NodePlay, NodeResult } from "./running.ts";

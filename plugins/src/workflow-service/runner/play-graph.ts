@@ -1,6 +1,6 @@
 import { ports } from "@portico/core";
 import type { Graph, GraphNode } from "../definition/definition.ts";
-import { WIND_UP_MS } from "../limits.ts";
+import { WIND_UP_MS } from "../contracts/limits.ts";
 import type { NodeError } from "../runs/ledger-entry.ts";
 import { isWoundUp, type Frame, type GraphOutcome, type NodeOutcome, type Running } from "./running.ts";
 import { NodeInterrupted } from "./attempt.ts";

@@ -1,12 +1,11 @@
 import { ports, retryWhileStoreAway } from "@portico/core";
-import { type Expression, ExpressionFailed, type ExpressionScope } from "../definition/expression.ts";
-import { holds } from "../definition/holds.ts";
+import { type Expression, ExpressionFailed, type ExpressionScope } from "../expressions/expression.ts";
+import { holds, assertSize, evaluated } from "./node-values.ts";
 import type { GraphNode } from "../definition/definition.ts";
-import type { SensitivePaths } from "../definition/sensitive-paths.ts";
-import { ERROR_CHARACTERS } from "../limits.ts";
+import type { SensitivePaths } from "../secrecy/sensitive-paths.ts";
+import { ERROR_CHARACTERS } from "../contracts/limits.ts";
 import type { KeptResult, NodeError } from "../runs/ledger-entry.ts";
 import type { Mask } from "../secrecy/mask.ts";
-import { assertSize, evaluated } from "./node-values.ts";
 import { AttemptsFailed, isNodeFailed, NodeInterrupted } from "./attempt.ts";
 import {
   isWoundUp,

@@ -1,9 +1,9 @@
 import type { ports, StoreRetry } from "@portico/core";
 import type { ApprovalLinks } from "../approvals/approval-links.ts";
 import type { Definition, Graph, GraphNode, JsonSchema } from "../definition/definition.ts";
-import type { ExpressionScope } from "../definition/expression.ts";
-import type { EvaluateBeside } from "../definition/expression-thread.ts";
-import type { SensitivePaths } from "../definition/sensitive-paths.ts";
+import type { ExpressionScope } from "../expressions/expression.ts";
+import type { EvaluateBeside } from "../expressions/expression-thread.ts";
+import type { SensitivePaths } from "../secrecy/sensitive-paths.ts";
 import type { FilesOfRun } from "../files/node-files.ts";
 import type { Gates } from "../runs/gates.ts";
 import type { NodeError } from "../runs/ledger-entry.ts";

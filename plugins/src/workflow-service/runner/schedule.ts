@@ -1,5 +1,4 @@
-import type { Graph, GraphNode, Need } from "../definition/definition.ts";
-import { isNeeded } from "../definition/is-needed.ts";
+import { type Graph, type GraphNode, type Need, isNeeded } from "../definition/definition.ts";
 
 /** An event of a node. Each node is started or skipped once, and each started node ends once. */
 export type NodeEvent =

@@ -1,13 +1,11 @@
 import { type ports, retryWhileStoreAway, type StoreRetry } from "@portico/core";
-import type { Definition } from "../definition/definition.ts";
-import { nodeAt } from "../definition/node-at.ts";
+import { type Definition, nodeAt } from "../definition/definition.ts";
 import { readEntries, type Ledger, readChunks } from "../runs/ledger.ts";
 import { type NodeEnded, ledgerStream, type LedgerChunk } from "../runs/ledger-entry.ts";
-import { hasNoResults } from "../runs/is-resumable.ts";
-import { readResumableResults } from "../runs/resumable-results.ts";
+import { hasNoResults, readResumableResults } from "../runs/resumable-results.ts";
 import type { ResumedRun, RunError } from "../runs/run-record.ts";
 import type { RunRecords } from "../runs/run-records.ts";
-import { isTerminal } from "../runs/run-state.ts";
+import { isTerminal } from "../contracts/run-state.ts";
 import { type Hidden, runContext, type SecretKeeper } from "../secrecy/secret-keeper.ts";
 import { isNodeFailed } from "./attempt.ts";
 

@@ -1,7 +1,7 @@
 import { ports, readPages } from "@portico/core";
-import type { SensitivePaths } from "../definition/sensitive-paths.ts";
+import type { SensitivePaths } from "../secrecy/sensitive-paths.ts";
 import { type Hidden, runContext, type SecretKeeper } from "../secrecy/secret-keeper.ts";
-import { workName } from "./work-name.ts";
+import { workName } from "./run-id.ts";
 
 /** The shown values are stored in it unchanged. */
 interface StoredDecision extends GateDecision {

@@ -1,5 +1,5 @@
 import type { ports } from "@portico/core";
-import { LEDGER_BYTES, LEDGER_CHUNK_BYTES } from "../limits.ts";
+import { LEDGER_BYTES, LEDGER_CHUNK_BYTES } from "../contracts/limits.ts";
 import { type LedgerChunk, type LedgerEntry, ledgerStream, type NodeStarted } from "./ledger-entry.ts";
 
 /** The callbacks for changes of a ledger. */

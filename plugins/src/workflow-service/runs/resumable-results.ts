@@ -1,9 +1,17 @@
 import type { ports } from "@portico/core";
-import { type Definition, type Graph, type GraphNode, ON_FAILURE } from "../definition/definition.ts";
-import { isNeeded } from "../definition/is-needed.ts";
-import { nodeAt, outermost } from "../definition/node-at.ts";
+import {
+  type Definition,
+  type Graph,
+  type GraphNode,
+  ON_FAILURE,
+  isNeeded,
+  nodeAt,
+  outermost,
+} from "../definition/definition.ts";
 import { readEntries } from "./ledger.ts";
 import { LOOP_EXHAUSTED, type NodeEnded, type ParametersTaken } from "./ledger-entry.ts";
+import type { RunRecord } from "./run-record.ts";
+import { isTerminal } from "../contracts/run-state.ts";
 
 /** Facts of an ended run that decide what a run which resumes it does. */
 export interface ResumableResults {
@@ -67,4 +75,23 @@ function isFinished(
   // A rejection that no node needs has failed the run, so the gate is decided again.
   const stop = node.rules.gate?.stop;
   return stop === undefined || kept.case !== stop || isNeeded(graph, node.id, stop);
+}
+
+/** Whether another run may resume this run, as it is shown. `newer`: the run that resumes it, if there is one. */
+export function isResumable(run: RunRecord, newer: RunRecord | undefined): boolean {
+  if (run.resumedBy && !(newer && hasNoResults(newer))) return false;
+  return isResumableEnd(run) && run.isComplete === true && !run.parent;
+}
+
+/**
+ * Whether the status of a run allows to resume it. A cancelled run is only resumed if it resumes another run. It has the results of that run, and
+ * the nodes that it finished itself must not be repeated.
+ */
+export function isResumableEnd({ status, resumes }: RunRecord): boolean {
+  return status === "failed" || status === "interrupted" || (status === "cancelled" && resumes !== undefined);
+}
+
+/** Whether a run that resumes another ended before it had taken over the results. It executed no node, so the other run is resumed again. */
+export function hasNoResults({ status, isComplete }: RunRecord): boolean {
+  return isTerminal(status) && !isComplete;
 }

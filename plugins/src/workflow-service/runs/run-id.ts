@@ -25,3 +25,29 @@ export function childRunId(parentId: string, nodeId: string, attempt: number): s
   const digest = createHash("sha256").update(`${parentId} ${nodeId} ${attempt}`).digest("base64url");
   return `${parentId.slice(0, PREFIX.length + TIME_CHARACTERS)}${digest.replace(/[-_]/g, "").slice(0, 24)}`;
 }
+
+/** Names in the engine are at most 512 characters; node ids can be longer inside `map` and `loop`. */
+const ID_CHARACTERS = 400;
+
+/** A name for what a node does with the engine, of which there is one in a run: a step, a wait, a signal. */
+export function workName(nodeId: string, what: string): string {
+  const id = nodeId.length > ID_CHARACTERS ? createHash("sha256").update(nodeId).digest("hex") : nodeId;
+  return `${id} ${what}`;
+}
+
+/** The keys by which runs are found. */
+export interface RunKey {
+  readonly workflowId: string;
+  readonly bindingId?: string | undefined;
+  /** ISO 8601. */
+  readonly startedAt: string;
+  /** The hash of the run's definition. */
+  readonly definition: string;
+}
+
+/** How the keys of all runs are ordered. */
+export const RUN_LIST: Readonly<Record<string, readonly string[]>> = {
+  by_workflow: ["workflowId", "startedAt"],
+  by_start: ["startedAt"],
+  by_definition: ["definition", "startedAt"],
+};

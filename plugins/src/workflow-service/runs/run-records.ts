@@ -1,10 +1,8 @@
 import { type FindPlace, findPage, type FindSource, type FoundPage, type ports, readPages, writeAgain } from "@portico/core";
-import { firstRunId } from "./run-id.ts";
-import { RUN_LIST, type RunKey } from "./run-keys.ts";
+import { firstRunId, RUN_LIST, type RunKey } from "./run-id.ts";
 import type { RunRecord } from "./run-record.ts";
-import { isSought, type RunSearch, tagsOfSearch } from "./run-search.ts";
-import { isTerminal } from "./run-state.ts";
-import { openRunTags, scheduleTag, taggedRun } from "./run-tags.ts";
+import { isSought, type RunSearch, tagsOfSearch, openRunTags, scheduleTag, taggedRun } from "./run-search.ts";
+import { isTerminal } from "../contracts/run-state.ts";
 import { createVersionUse } from "./version-use.ts";
 
 const PAGE = 200;

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { type ports, writeAgain } from "@portico/core";
-import type { RunKey } from "./run-keys.ts";
+import type { RunKey } from "./run-id.ts";
 import type { RunRecord } from "./run-record.ts";
 
 /** How many runs use a version of a definition. The runs of each binding are counted separately, because callers may not read all bindings. */

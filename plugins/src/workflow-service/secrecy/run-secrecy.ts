@@ -1,9 +1,7 @@
 import { ports } from "@portico/core";
-import type { SensitivePaths } from "../definition/sensitive-paths.ts";
-import { SENSITIVE_CHARACTERS, SENSITIVE_TEXTS } from "../limits.ts";
-import { placesOf, textsIn, valueAt, withValuesAt } from "./json-places.ts";
-import { type Mask, maskBeginning, MASKED, maskJson } from "./mask.ts";
-import { maskBytes } from "./mask-bytes.ts";
+import { type SensitivePaths, placesOf, textsIn, valueAt, withValuesAt } from "./sensitive-paths.ts";
+import { SENSITIVE_CHARACTERS, SENSITIVE_TEXTS } from "../contracts/limits.ts";
+import { type Mask, maskBeginning, MASKED, maskJson, maskBytes } from "./mask.ts";
 import { SecretFinder, SHORTEST_SECRET } from "./secret-finder.ts";
 import { type Kept, runContext, type SecretKeeper } from "./secret-keeper.ts";
 

@@ -1,8 +1,7 @@
-import { type SecretForm, secretForms } from "./secret-forms.ts";
-import { TextTree } from "./text-tree.ts";
+import { withoutEnd } from "@portico/core";
 
 /** A secret that is looked for. */
-export interface KnownSecret {
+interface KnownSecret {
   readonly text: string;
   /** Its name, if it is a configured secret. */
   readonly name?: string | undefined;
@@ -123,4 +122,151 @@ function keyAt(text: string, at: number): number {
   const pair = Math.imul(text.charCodeAt(at), 0x9e3779b1) ^ Math.imul(text.charCodeAt(at + 1), 0x85ebca6b);
   const key = pair ^ Math.imul(text.charCodeAt(at + 2), 0xc2b2ae35) ^ Math.imul(text.charCodeAt(at + 3), 0x27d4eb2f);
   return (key ^ (key >>> 15)) & (SIEVE - 1);
+}
+
+/** One form in which a secret occurs inside other texts. */
+interface SecretForm {
+  readonly text: string;
+  /** Whether the adjacent characters also encode a part of the secret. */
+  readonly isShared: { readonly before: boolean; readonly after: boolean };
+  /** Whether it is base64, which may be followed by padding. */
+  readonly isEncoded: boolean;
+}
+
+/** Longer secrets are searched only in plain and JSON form, because all forms would take many times their memory. */
+const FORMS_CHARACTERS = 4096;
+
+/** No name of a host is longer. */
+const MOST_HOST_CHARACTERS = 253;
+
+const ALONE = { before: false, after: false };
+
+/**
+ * All forms in which a secret is found: plain and in JSON, each also as UTF-8 bytes, as a part of a URL's host, in URLs and form data, in base64 and base64url at any offset of a longer text, and in
+ * hex. Each form is returned once.
+ */
+function secretForms(secret: string): readonly SecretForm[] {
+  const forms = new Map<string, SecretForm>();
+  const add = (form: SecretForm) => {
+    if (form.text.length > 0 && !forms.has(form.text)) forms.set(form.text, form);
+  };
+  const addPlain = (text: string) => add({ text, isShared: ALONE, isEncoded: false });
+  const inJson = JSON.stringify(secret).slice(1, -1);
+  addPlain(secret);
+  addPlain(inJson);
+  addHosts(secret, addPlain);
+  addOrigin(secret, addPlain);
+  // Their UTF-8 as one character for each byte: how files are searched, and how some servers read headers.
+  for (const text of [secret, inJson]) addPlain(Buffer.from(text).toString("latin1"));
+  if (secret.length > FORMS_CHARACTERS) return [...forms.values()];
+  for (const escaped of inUrls(secret)) addPlain(escaped);
+  const bytes = Buffer.from(secret);
+  for (const form of encodedForms(bytes)) {
+    add(form);
+    if (!/[+/]/.test(form.text)) continue;
+    add({ ...form, text: form.text.replaceAll("+", "-").replaceAll("/", "_") });
+    for (const escaped of inUrls(form.text)) add({ ...form, text: escaped });
+  }
+  const hex = bytes.toString("hex");
+  addPlain(hex);
+  addPlain(hex.toUpperCase());
+  return [...forms.values()];
+}
+
+/** As URLs write it in a host: in lower case, and as a whole host also in Punycode. */
+function addHosts(secret: string, add: (text: string) => void): void {
+  if (secret.length > MOST_HOST_CHARACTERS) return;
+  add(secret.toLowerCase());
+  // A host of digits is an address, whose usual spelling has no digits of it.
+  if (/[^\x00-\x7f]/.test(secret) && !/[/\\?#@:\s]/.test(secret)) add(URL.parse(`http://${secret}/`)?.hostname ?? "");
+}
+
+/** Errors of calls name the origin of an address. That of a secret address is a part of the secret. */
+function addOrigin(secret: string, add: (text: string) => void): void {
+  const url = /^https?:/i.test(secret) ? URL.parse(secret) : null;
+  if (url) add(url.origin);
+}
+
+/** The percent-encoded forms for URLs and form data, with upper and lower case after `%`. Empty if encoding does not change the text. */
+function inUrls(text: string): readonly string[] {
+  if (/^[\w.-]*$/.test(text)) return [];
+  // Lone surrogates cannot be percent-encoded.
+  const known = text.toWellFormed();
+  const escaped = [encodeURIComponent(known), new URLSearchParams([["", known]]).toString().slice(1)];
+  return escaped.flatMap((each) => [each, each.replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase())]);
+}
+
+/**
+ * The base64 forms of these bytes inside longer data. The form depends on the offset modulo three. Characters at the borders also encode
+ * adjacent bytes and vary, so the form contains only the characters between them.
+ */
+function encodedForms(bytes: Buffer): readonly SecretForm[] {
+  const shifted = Buffer.concat([Buffer.alloc(2), bytes]);
+  return [0, 1, 2].map((offset) => {
+    const encoded = withoutEnd(shifted.subarray(2 - offset).toString("base64"), "=");
+    const [skipped, isLast] = [[0, 2, 3][offset]!, (offset + bytes.length) % 3 === 0];
+    return {
+      text: encoded.slice(skipped, isLast ? undefined : -1),
+      isShared: { before: offset > 0, after: !isLast },
+      isEncoded: true,
+    };
+  });
+}
+
+interface Branch<T> {
+  /** The characters between the parent branch and this branch. */
+  label: string;
+  value: T | undefined;
+  /** Child branches by the first character of their label. */
+  branches: Map<number, Branch<T>> | undefined;
+}
+
+/** A radix tree: values by texts. It finds the texts that begin at a position of another text. Common prefixes are stored once. */
+class TextTree<T> {
+  readonly #root: Branch<T> = { label: "", value: undefined, branches: undefined };
+
+  /** Adds a value. A text that already exists keeps its value. */
+  add(text: string, value: T): void {
+    let branch = this.#root;
+    let rest = text;
+    while (rest !== "") {
+      branch.branches ??= new Map();
+      const next = branch.branches.get(rest.charCodeAt(0));
+      if (!next) {
+        branch.branches.set(rest.charCodeAt(0), { label: rest, value, branches: undefined });
+        return;
+      }
+      const common = commonLength(next.label, rest);
+      if (common < next.label.length) split(next, common);
+      branch = next;
+      rest = rest.slice(common);
+    }
+    branch.value ??= value;
+  }
+
+  /** Values of the texts that begin at a position, the shortest first. */
+  *at(text: string, place: number): Generator<T, void> {
+    let branch: Branch<T> | undefined = this.#root;
+    for (let end = place; ;) {
+      branch = branch.branches?.get(text.charCodeAt(end));
+      // Slices are compared as blocks. `startsWith` compares single characters.
+      if (!branch || text.slice(end, end + branch.label.length) !== branch.label) return;
+      end += branch.label.length;
+      if (branch.value !== undefined) yield branch.value;
+    }
+  }
+}
+
+/** Splits a branch after this number of characters. The rest becomes its child. */
+function split<T>(branch: Branch<T>, length: number): void {
+  const below: Branch<T> = { ...branch, label: branch.label.slice(length) };
+  branch.label = branch.label.slice(0, length);
+  branch.value = undefined;
+  branch.branches = new Map([[below.label.charCodeAt(0), below]]);
+}
+
+function commonLength(one: string, other: string): number {
+  let length = 0;
+  while (length < one.length && length < other.length && one.charCodeAt(length) === other.charCodeAt(length)) length++;
+  return length;
 }

@@ -1,19 +1,22 @@
-import { hasMoreLevels, ports } from "@portico/core";
+import { hasMoreLevels, ports, ServiceError } from "@portico/core";
 import type { SchemaChecks } from "@portico/core/kit";
-import type { Definition } from "../definition/definition.ts";
-import { workflowErrors } from "../errors.ts";
-import { nodeAt } from "../definition/node-at.ts";
+import { type Definition, nodeAt, outermost } from "../definition/definition.ts";
+import { workflowErrors } from "../contracts/errors.ts";
 import { secretPlaces } from "../definition/secret-places.ts";
 import type { RunInput } from "../runner/run-work.ts";
 import type { DoneNode } from "../runner/take-over.ts";
-import { readFields } from "../runs/run-fields.ts";
-import { newRunId } from "../runs/run-id.ts";
-import type { ResumedRun, RunRecord } from "../runs/run-record.ts";
+import { readFields, type ResumedRun, type RunRecord } from "../runs/run-record.ts";
+import { newRunId, childRunId } from "../runs/run-id.ts";
 import type { RunRecords } from "../runs/run-records.ts";
 import type { StoredDefinitions } from "../runs/stored-definitions.ts";
 import type { RunSecrecy } from "../secrecy/run-secrecy.ts";
 import { runContext, type SecretKeeper } from "../secrecy/secret-keeper.ts";
-import { checkSchema } from "../schema-check.ts";
+import { checkSchema } from "../definition/schema-check.ts";
+import type { Catalogue } from "../definition/open-catalogue.ts";
+import type { ChildRun } from "../runner/running.ts";
+import { isNodeFailed } from "../runner/attempt.ts";
+import type { ParametersTaken } from "../runs/ledger-entry.ts";
+import { WORKFLOW_DEPTH } from "../contracts/limits.ts";
 
 /** The kind of work that runs are to the engine. */
 export const RUN_KIND = "workflow-run";
@@ -136,4 +139,119 @@ export function toServiceError(error: unknown): unknown {
     error instanceof ports.SealingUnavailable ||
     error instanceof ports.RecordConflict;
   return isAway ? workflowErrors.run_not_reserved(undefined, undefined, error) : error;
+}
+
+/** Starts runs for `workflow` nodes. The same run id again is the same run, and no error. */
+export function createStartChild({
+  catalogue,
+  startRun,
+  runs,
+  definitions,
+}: {
+  readonly catalogue: Catalogue;
+  readonly startRun: StartRun;
+  readonly runs: RunRecords;
+  readonly definitions: StoredDefinitions;
+}) {
+  return async (child: ChildRun): Promise<void> => {
+    const { workflowId } = child;
+    const earlier = await earlierChild(runs, child);
+    const held = earlier && (await definitions.hold(workflowId, earlier.definition));
+    try {
+      const definition = held ? held.definition : catalogue.find(workflowId);
+      await start(child, definition, earlier);
+    } finally {
+      held?.release();
+    }
+  };
+
+  async function start(
+    { runId, workflowId, parameters, parent, nodeId, sensitive, secrecy }: ChildRun,
+    definition: Definition | undefined,
+    earlier: RunRecord | undefined,
+  ): Promise<void> {
+    if (!definition) throw new ports.NodeFailed("workflow_not_found", `There is no workflow ${workflowId}`);
+    const depth = depthBelow(parent.depth ?? 0);
+    if (depth === undefined) throw new ports.NodeFailed("workflow_too_deep", TOO_DEEP, { retryable: false });
+    if (typeof parameters !== "object" || parameters === null || Array.isArray(parameters))
+      throw new ports.NodeFailed("invalid_input", "with.parameters: expected an object", { retryable: false });
+    try {
+      const { bindingId, boardId, taskId, userId, grantUserId } = parent;
+      await startRun({
+        ...{ definition, parameters: parameters as Readonly<Record<string, unknown>>, runId, userId, grantUserId },
+        binding: bindingId === undefined ? undefined : { id: bindingId, boardId, taskId },
+        parent: { runId: parent.runId, nodeId, ...(sensitive && { sensitive }) },
+        ...{ depth, secrecy },
+        resumes: earlier && { runId: earlier.runId, originalRunId: earlier.resumes?.originalRunId ?? earlier.runId },
+      });
+    } catch (error) {
+      // It was started before, and the process died before it was remembered.
+      if (error instanceof ports.RecordConflict) return;
+      if (ServiceError.is(error) && error.code === "invalid_parameters")
+        throw new ports.NodeFailed("invalid_parameters", `${error.message}: ${JSON.stringify(error.details)}`, {
+          retryable: false,
+          cause: error,
+        });
+      throw error;
+    }
+  }
+}
+
+/**
+ * The last run that this node started in the run that its own run resumes, or in an earlier run of that chain. The new run resumes it. After that,
+ * a retry begins anew, as in every run.
+ */
+async function earlierChild(runs: RunRecords, child: ChildRun): Promise<RunRecord | undefined> {
+  const { parent, nodeId, isAnew, attempt, attempts } = child;
+  if (isAnew || !parent.resumes || (await lastChild(runs, child, parent.runId, attempt - 1))) return undefined;
+  const node = outermost(nodeId);
+  for (let resumes: RunRecord["resumes"] = parent.resumes; resumes && !resumes.repeat?.includes(node);) {
+    const found = await lastChild(runs, child, resumes.runId, attempts);
+    if (found) return found;
+    resumes = (await runs.find(resumes.runId))?.value.resumes;
+  }
+  return undefined;
+}
+
+/** The run that the last of these attempts of a node started. An attempt may have ended before it started a run. */
+async function lastChild(
+  runs: RunRecords,
+  { nodeId, workflowId }: ChildRun,
+  parentId: string,
+  attempts: number,
+): Promise<RunRecord | undefined> {
+  for (let attempt = attempts; attempt > 0; attempt--) {
+    const found = (await runs.find(childRunId(parentId, nodeId, attempt)))?.value;
+    if (found?.workflowId === workflowId) return found;
+  }
+  return undefined;
+}
+
+/** The parameters of an earlier run, in plain form. Throws `run_not_resumable` if their secret parts cannot be opened. */
+export async function openParameters(
+  keeper: SecretKeeper,
+  runId: string,
+  { parameters: value, hidden }: ParametersTaken,
+): Promise<Readonly<Record<string, unknown>>> {
+  try {
+    const opened = await keeper.open(runContext(runId), { value, hidden });
+    // They were checked when the run was accepted.
+    return opened.value as Readonly<Record<string, unknown>>;
+  } catch (error) {
+    throw isNodeFailed(error) ? notResumable(error.message) : error;
+  }
+}
+
+/** The error with a reason for people. */
+export function notResumable(reason: string): Error {
+  return workflowErrors.run_not_resumable(`The run cannot be resumed: ${reason}`);
+}
+
+/** Why a run is not begun. */
+export const TOO_DEEP = `Workflows run each other, also through agents, at most ${WORKFLOW_DEPTH} deep`;
+
+/** The depth of a run that is started by a run at `depth`, or by no run (undefined). Returns undefined if that is too deep. */
+export function depthBelow(depth: number | undefined): number | undefined {
+  const below = depth === undefined ? 0 : depth + 1;
+  return below > WORKFLOW_DEPTH ? undefined : below;
 }

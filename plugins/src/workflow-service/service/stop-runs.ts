@@ -1,12 +1,12 @@
-import type { ports } from "@portico/core";
+import { ports, type Scope } from "@portico/core";
 import type { LiveRuns } from "../runs/live-runs.ts";
 import type { RunHints } from "../runs/run-hints.ts";
 import { tellParent } from "../runner/notify-parent.ts";
-import { endedRun } from "../runs/run-record.ts";
+import { endedRun, type RunRecord } from "../runs/run-record.ts";
 import type { RunRecords } from "../runs/run-records.ts";
-import { isTerminal } from "../runs/run-state.ts";
+import { isTerminal } from "../contracts/run-state.ts";
 
-export interface Settling {
+interface Settling {
   readonly engine: ports.Engine;
   readonly runs: RunRecords;
   readonly live: LiveRuns;
@@ -30,7 +30,7 @@ export function createCancelRun(given: Settling) {
  * Ends the record of a run whose end the engine will never report: it was cancelled before it began, or the process died between the
  * engine's end and the record's. Returns whether there was a record to end.
  */
-export async function settleRun({ engine, runs, live, clock, hints }: Settling, runId: string): Promise<boolean> {
+async function settleRun({ engine, runs, live, clock, hints }: Settling, runId: string): Promise<boolean> {
   const work = await engine.status(runId);
   if (work && (work.state === "waiting" || work.state === "executing")) return false;
   const stored = await runs.find(runId);
@@ -59,4 +59,38 @@ export async function settleRuns(given: Settling & { readonly instance: string }
       if (instance !== given.instance) await settleRun(given, runId);
     }
   }
+}
+
+/**
+ * Whether a run can be followed (specification 6.1, open points 11): the process that accepted it lives, or a living process executes it.
+ * In an instance with one process, only the first condition counts: after a restart, no earlier run is live.
+ */
+export function createIsLive(
+  {
+    engine,
+    presence,
+    instance,
+  }: { readonly engine: ports.Engine; readonly presence: ports.Presence | undefined; readonly instance: string },
+  scope: Scope,
+): (run: RunRecord) => Promise<boolean> {
+  if (!engine.isShared || !presence) return async (run) => run.instance === instance;
+  presence.hold(seatOf(instance), {});
+  scope.onClose(() => presence.release(seatOf(instance)));
+  return async (run) => {
+    if (run.instance === instance) return true;
+    if ((await engine.status(run.runId))?.process !== undefined) return true;
+    try {
+      return (await presence.locate(seatOf(run.instance))) !== undefined;
+    } catch (error) {
+      // Unknown at present. If the process died, the follower receives no event for a while. A wrong 404 would make it give up a run that
+      // continues.
+      if (error instanceof ports.PresenceUnavailable) return true;
+      throw error;
+    }
+  };
+}
+
+/** A process is registered like a socket: it disappears with its process. */
+function seatOf(instance: string): string {
+  return `workflow-service/${instance}`;
 }

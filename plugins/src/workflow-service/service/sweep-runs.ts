@@ -1,12 +1,12 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type { ports } from "@portico/core";
 import type { RunFiles } from "../files/run-files.ts";
-import type { UsedGrants } from "../grants.ts";
+import type { UsedGrants } from "../access/grants.ts";
 import type { Gates } from "../runs/gates.ts";
 import { ledgerStream } from "../runs/ledger-entry.ts";
 import type { RunRecord } from "../runs/run-record.ts";
 import type { RunRecords } from "../runs/run-records.ts";
-import { isTerminal } from "../runs/run-state.ts";
+import { isTerminal } from "../contracts/run-state.ts";
 import type { StoredDefinitions } from "../runs/stored-definitions.ts";
 
 /** How long a used grant is remembered after it has expired: a late repetition gets the run's id, and starts nothing. */

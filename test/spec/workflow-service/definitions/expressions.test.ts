@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { createExpressions } from "../../../../plugins/src/workflow-service/definition/create-expressions.ts";
-import { ExpressionFailed, type ExpressionScope } from "../../../../plugins/src/workflow-service/definition/expression.ts";
+import { createExpressions } from "../../../../plugins/src/workflow-service/expressions/create-expressions.ts";
+import { ExpressionFailed, type ExpressionScope } from "../../../../plugins/src/workflow-service/expressions/expression.ts";
 
 const names = {
   before: new Set(["a", "b-c"]),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { createExpressions } from "../../../../plugins/src/workflow-service/definition/create-expressions.ts";
-import { ExpressionFailed, type ExpressionScope } from "../../../../plugins/src/workflow-service/definition/expression.ts";
-import { FUNCTION_GROUPS } from "../../../../plugins/src/workflow-service/definition/functions/function-library.ts";
+import { createExpressions } from "../../../../plugins/src/workflow-service/expressions/create-expressions.ts";
+import { ExpressionFailed, type ExpressionScope } from "../../../../plugins/src/workflow-service/expressions/expression.ts";
+import { FUNCTION_GROUPS } from "../../../../plugins/src/workflow-service/expressions/function-library.ts";
 
 const nowhere = {
   before: new Set<string>(),

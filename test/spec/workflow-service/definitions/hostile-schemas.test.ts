@@ -1,7 +1,7 @@
 import { createSystemClock } from "@portico/core";
 import { SchemaChecks } from "@portico/core/kit";
 import { afterAll, describe, expect, it } from "vitest";
-import { checkSchema as checkBy } from "../../../../plugins/src/workflow-service/schema-check.ts";
+import { checkSchema as checkBy } from "../../../../plugins/src/workflow-service/definition/schema-check.ts";
 import { load } from "./stand-in-nodes.ts";
 
 type Schema = Readonly<Record<string, unknown>>;

@@ -6,8 +6,11 @@ import type { ports, Scope } from "@portico/core";
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { loadDefinition } from "../../../../plugins/src/workflow-service/definition/load-definition.ts";
-import { createReadingThread } from "../../../../plugins/src/workflow-service/definition/reading-thread.ts";
-import { readDefinitions, type ReadDefinition } from "../../../../plugins/src/workflow-service/definition/read-definitions.ts";
+import {
+  createReadingThread,
+  readDefinitions,
+  type ReadDefinition,
+} from "../../../../plugins/src/workflow-service/definition/read-definitions.ts";
 import { openAdapter } from "../../../conformance/open-adapter.ts";
 import { brokenDocuments } from "./broken-documents.ts";
 import { load, secretNames, types } from "./stand-in-nodes.ts";

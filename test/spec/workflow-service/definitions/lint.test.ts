@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { describe, expect, it } from "vitest";
-import { lintDefinition } from "../../../../plugins/src/workflow-service/definition/lint/lint-definition.ts";
+import { lintDefinition } from "../../../../plugins/src/workflow-service/definition/lint-definition.ts";
 import { root } from "../../../rooms/repository.ts";
 import { load, types } from "./stand-in-nodes.ts";
 

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { stringify } from "yaml";
 import { describe, expect, it } from "vitest";
-import type { ExpressionScope } from "../../../../plugins/src/workflow-service/definition/expression.ts";
+import type { ExpressionScope } from "../../../../plugins/src/workflow-service/expressions/expression.ts";
 import { loadDefinition } from "../../../../plugins/src/workflow-service/definition/load-definition.ts";
 import { load, loaded, secretNames, types } from "./stand-in-nodes.ts";
 

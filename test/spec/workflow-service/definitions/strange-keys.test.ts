@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { createExpressions, evaluateSource } from "../../../../plugins/src/workflow-service/definition/create-expressions.ts";
-import type { ExpressionScope } from "../../../../plugins/src/workflow-service/definition/expression.ts";
+import { createExpressions, evaluateSource } from "../../../../plugins/src/workflow-service/expressions/create-expressions.ts";
+import type { ExpressionScope } from "../../../../plugins/src/workflow-service/expressions/expression.ts";
 
 const names = {
   before: new Set(["a"]),

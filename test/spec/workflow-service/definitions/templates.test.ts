@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { compileTemplate } from "../../../../plugins/src/workflow-service/definition/compile-template.ts";
-import { createExpressions } from "../../../../plugins/src/workflow-service/definition/create-expressions.ts";
-import type { ExpressionScope } from "../../../../plugins/src/workflow-service/definition/expression.ts";
+import { createExpressions } from "../../../../plugins/src/workflow-service/expressions/create-expressions.ts";
+import type { ExpressionScope } from "../../../../plugins/src/workflow-service/expressions/expression.ts";
 
 const expressions = createExpressions();
 const none = new Set<string>();

@@ -1,0 +1,106 @@
+import { modelUsage, isExistingDay, maxCharacters, readParameters, record } from "@portico/core/contract";
+import * as v from "valibot";
+import { RUN_STATUSES } from "./run-state.ts";
+import { FIELD_CHARACTERS, SEARCH_CHARACTERS, SEARCH_RUNS, SEARCHED_FIELDS } from "./limits.ts";
+
+const text = v.string();
+
+/** Status of a run (specification 2.4). */
+export const status = v.picklist(RUN_STATUSES);
+
+/** Why a run failed, was cancelled or is interrupted. */
+export const runError = v.object({ code: text, message: text, nodeId: v.optional(text) });
+
+/** Specification 4.2: the task of a run, if it belongs to a task. */
+export const ownership = {
+  workflowBindingId: v.optional(text),
+  boardId: v.optional(text),
+  taskId: v.optional(text),
+  userId: v.optional(text),
+  parentRunId: v.optional(text),
+  /** The schedule that started it, and the planned time, except of a start by hand (an extension). */
+  schedule: v.optional(v.object({ name: text, plannedAt: v.optional(text) })),
+};
+
+/** A run in a list (specification 2.4). */
+export const runSummary = v.object({
+  runId: text,
+  status,
+  startedAt: text,
+  nodeCount: v.number(),
+  completedNodeCount: v.number(),
+  taskBoardBound: v.boolean(),
+  completedAt: v.optional(text),
+  totalDurationMs: v.optional(v.number()),
+  error: v.optional(runError),
+  /** What models used for its nodes (an extension). */
+  usage: v.optional(modelUsage),
+  ...ownership,
+});
+
+const TIME = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d))?$/;
+const TIME_WORDS = "a date, or a time with its zone, in ISO 8601";
+/** A time without a zone would mean another time in each process. */
+const time = v.pipe(
+  text,
+  v.regex(TIME, TIME_WORDS),
+  v.check((written) => isExistingDay(written) && !Number.isNaN(Date.parse(written)), TIME_WORDS),
+);
+/** `NAME=VALUE`: the path of a declared field, and the whole value as a text. */
+const field = v.pipe(text, v.regex(/^[A-Za-z_][^=]{0,400}=/, "NAME=VALUE"), maxCharacters(FIELD_CHARACTERS + 401));
+const fields = v.optional(
+  v.pipe(
+    v.union([
+      v.pipe(
+        field,
+        v.transform((one) => [one]),
+      ),
+      v.array(field),
+    ]),
+    v.maxLength(SEARCHED_FIELDS, `at most ${SEARCHED_FIELDS} fields`),
+  ),
+  [],
+);
+
+/** What a search for runs asks. All of it must match. */
+export const searchQuery = readParameters({
+  workflowId: v.optional(v.pipe(text, v.regex(/^[A-Za-z0-9_-]{1,64}$/, "the id of a workflow"))),
+  status: v.optional(status),
+  /** The user for whom the run works. */
+  userId: v.optional(v.pipe(text, v.minLength(1), maxCharacters(256))),
+  startedFrom: v.optional(time),
+  startedBefore: v.optional(time),
+  /** Words of the error. */
+  q: v.optional(v.pipe(text, maxCharacters(SEARCH_CHARACTERS))),
+  /** `NAME=VALUE`, repeatable. */
+  parameter: fields,
+  output: fields,
+  /** The hash of the definition. */
+  version: v.optional(v.pipe(text, v.regex(/^[0-9a-f]{64}$/, "the hash of a definition"))),
+  limit: v.optional(
+    v.pipe(text, v.regex(/^[1-9]\d{0,3}$/, "1 to 200"), v.transform(Number), v.maxValue(SEARCH_RUNS.most, "1 to 200")),
+    String(SEARCH_RUNS.usual),
+  ),
+  cursor: v.optional(v.pipe(text, maxCharacters(1024))),
+  before: v.optional(v.pipe(text, maxCharacters(1024))),
+});
+
+const values = v.optional(record(text, text));
+
+/** A page of the runs that match. */
+export const foundRuns = v.object({
+  runs: v.array(
+    v.object({
+      workflowId: text,
+      ...runSummary.entries,
+      /** The hash of the definition. */
+      version: text,
+      /** The values of the declared fields, as texts. */
+      fields: v.optional(v.object({ parameters: values, outputs: values })),
+    }),
+  ),
+  /** The `cursor` of the next page. A page may have fewer runs than its limit, even 0, although there is a next page. */
+  next: v.optional(text),
+  /** The `before` of the page with newer runs. Absent on a page that begins with the newest. */
+  previous: v.optional(text),
+});

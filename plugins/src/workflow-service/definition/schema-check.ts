@@ -1,0 +1,34 @@
+import { ports } from "@portico/core";
+import type { SchemaChecks, SchemaFault as Fault } from "@portico/core/kit";
+import type { JsonSchema } from "./definition.ts";
+
+/** One violation of a schema, without the value: a JSON pointer and the problem. */
+export interface SchemaFault {
+  readonly path: string;
+  readonly message: string;
+}
+
+type Checked = { readonly value: Readonly<Record<string, unknown>> } | { readonly faults: readonly SchemaFault[] };
+
+/**
+ * Returns the value with the schema's defaults, or all violations. The value has at most NODE_OUTPUT_LEVELS and is not changed. Throws
+ * EngineUnavailable if the service closes meanwhile.
+ */
+export async function checkSchema(
+  checks: SchemaChecks,
+  schema: JsonSchema,
+  value: Readonly<Record<string, unknown>>,
+): Promise<Checked> {
+  const options = { allFaults: true, fillsDefaults: true };
+  const checked = await checks.check(schema, value, options).catch((cause: unknown) => {
+    throw new ports.EngineUnavailable("The service closes", { cause });
+  });
+  if ("value" in checked) return { value: checked.value as Readonly<Record<string, unknown>> };
+  return { faults: "faults" in checked ? checked.faults.map(toShown) : [{ path: "/", message: checked.unusable }] };
+}
+
+/** The path of a missing or an unexpected property is that of the property. */
+export function toShown({ at, member, message }: Fault): SchemaFault {
+  const path = [at, member].filter((part) => part !== undefined).join("/");
+  return { path: path === "" ? "/" : path, message };
+}
