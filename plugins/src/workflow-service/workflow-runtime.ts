@@ -13,7 +13,7 @@ import { createRunFiles, type RunFiles } from "./files/run-files.ts";
 import { createUsedGrants, type UsedGrants } from "./access/grants.ts";
 import { RUN_CONCURRENCY } from "./contracts/limits.ts";
 import { createRunWork, type RunInput } from "./runner/run-work.ts";
-import type { World } from "./runner/running.ts";
+import type { RunnerServices } from "./runner/running.ts";
 import { createGates, type Gates } from "./runs/gates.ts";
 import { LiveRuns } from "./runs/live-runs.ts";
 import { RunHints } from "./runs/run-hints.ts";
@@ -165,7 +165,7 @@ export const workflowServiceRuntime = defineAdapter({
     });
     const cancelRun = createCancelRun({ engine, runs, live, clock, hints });
     const files = given.blobs && createRunFiles({ records, blobs: given.blobs, clock, log: telemetry.log });
-    const world: World = {
+    const services: RunnerServices = {
       approvals: { links: approvalLinks, publicUrl: settings.publicUrl },
       ...{ clock, gates, telemetry, usage: given.usage, kinds: table.kinds, nodes: table.nodes, turns },
       evaluateBeside: evaluateInThread(clock, scope),
@@ -177,7 +177,7 @@ export const workflowServiceRuntime = defineAdapter({
         files &&
         filesOfRun({ files, limits: settings.files, ids, userFiles: given.userFiles, runId, grantUserId, held, secrecy }),
     };
-    engine.define<RunInput, void>(RUN_KIND, createRunWork({ runs, live, definitions, engine, log, world, keeper }), {
+    engine.define<RunInput, void>(RUN_KIND, createRunWork({ runs, live, definitions, engine, log, services, keeper }), {
       onInterrupted: "resume",
       concurrency: RUN_CONCURRENCY,
     });

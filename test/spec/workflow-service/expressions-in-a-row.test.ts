@@ -122,7 +122,7 @@ describe("evaluations that are stopped", () => {
     const running = {
       scope: { parameters, run: {}, secrets: {} },
       context: { signal },
-      world: {
+      services: {
         evaluateBeside: async ({ source }: { source: string }) => {
           took.push(source);
           return { value: source };

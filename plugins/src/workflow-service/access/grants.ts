@@ -26,7 +26,7 @@ export interface GrantOrder extends Pick<ExecutionGrant, "workflowId" | "userId"
 
 const PURPOSE = "execution-grant";
 const PREFIX = CREDENTIAL_PREFIXES.executionGrant;
-// A purpose of its own: services of earlier versions would take the grant for one that starts runs.
+// A purpose of its own, so that no grant to edit can be taken for one that starts runs.
 const EDITING = { purpose: "editing-grant", prefix: CREDENTIAL_PREFIXES.editingGrant };
 
 const payload = v.strictObject({

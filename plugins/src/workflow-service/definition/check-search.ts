@@ -5,7 +5,7 @@ import { syntaxTree } from "../expressions/create-expressions.ts";
 import { EXPRESSION_LENGTH } from "../expressions/expression-limits.ts";
 import type { Definition, Graph, SearchFields } from "./definition.ts";
 import type { Path } from "./definition-problem.ts";
-import { isSecretSchema } from "./secret-places.ts";
+import { isSecretSchema } from "./secret-paths.ts";
 import type { SensitivePaths } from "../secrecy/sensitive-paths.ts";
 
 /** The parts of a document that declare what its fields are. */
@@ -19,12 +19,12 @@ interface Declaring {
 export function checkSearch(
   written: { readonly parameters?: readonly string[] | undefined; readonly outputs?: readonly string[] | undefined },
   { parameters, outputs, graph }: Declaring,
-  { source, tell }: Compiling,
+  { source, report }: Compiling,
 ): SearchFields {
   const each = (kind: "parameters" | "outputs", faultOf: (path: readonly string[]) => string | undefined) => {
     for (const [index, field] of (written[kind] ?? []).entries()) {
       const fault = faultOf(field.split("."));
-      if (fault) tell(source.problem(["search", kind, index], fault));
+      if (fault) report(source.problem(["search", kind, index], fault));
     }
   };
   each("parameters", (path) => parameterFault(path, parameters));

@@ -179,21 +179,21 @@ export function checkWith(
   path: Path,
   by: {
     readonly source: Source;
-    tell(problem: DefinitionProblem): void;
+    report(problem: DefinitionProblem): void;
     schemaFault(schema: Readonly<Record<string, unknown>>): SchemaFaultPlace | undefined;
   },
 ): void {
-  const { source, tell } = by;
+  const { source, report } = by;
   for (const problem of checkShape(rules.input, written)) {
     if (isOfHole(problem, rules, written)) continue;
     const at = [...path, ...problem.path];
-    tell(problem.kind === "unknown-key" ? source.keyProblem(at, problem.message) : source.problem(at, problem.message));
+    report(problem.kind === "unknown-key" ? source.keyProblem(at, problem.message) : source.problem(at, problem.message));
   }
-  for (const { path: below, message } of faultsOf(rules, written)) tell(source.problem([...path, ...below], message));
+  for (const { path: below, message } of faultsOf(rules, written)) report(source.problem([...path, ...below], message));
   for (const [key, value] of Object.entries(written)) {
     if (rules.keys?.[key] !== "verbatim" || !SCHEMA_KEYS.has(key) || typeof value !== "object" || value === null) continue;
     const fault = by.schemaFault(value as Record<string, unknown>);
-    if (fault) tell(source.problem([...path, key, ...fault.path], fault.message));
+    if (fault) report(source.problem([...path, key, ...fault.path], fault.message));
   }
 }
 

@@ -45,7 +45,7 @@ export function compileGraph(
   around: Surroundings,
   by: Compiling,
 ): Compiled {
-  if (Object.keys(written).length === 0) by.tell(by.source.problem(path, "At least one node is required"));
+  if (Object.keys(written).length === 0) by.report(by.source.problem(path, "At least one node is required"));
   const drafts = new Map(Object.entries(written).map(([id, value]) => [id, draftOf(id, value, [...path, id], around, by)]));
   const needs = new Map([...drafts].map(([id, { node }]) => [id, (node.needs ?? []).map((need) => toNeed(need).node)]));
   const known = new Set([...around.known, ...drafts.keys()]);
@@ -53,7 +53,7 @@ export function compileGraph(
   if ("circles" in ordered) {
     for (const circle of ordered.circles) {
       const way = [...circle, circle[0]].join(" → ");
-      by.tell(by.source.problem([...path, circle[0]!, "needs"], `These nodes wait for each other in a circle: ${way}`));
+      by.report(by.source.problem([...path, circle[0]!, "needs"], `These nodes wait for each other in a circle: ${way}`));
     }
   }
   const compile = (id: string): GraphNode | undefined => {
@@ -82,17 +82,17 @@ interface Draft {
 }
 
 function draftOf(id: string, value: unknown, path: Path, around: Surroundings, by: Compiling): Draft {
-  const { source, tell } = by;
-  if (!by.count()) tell(source.keyProblem(path, `A definition has at most ${DEFINITION_NODES} nodes`));
+  const { source, report } = by;
+  if (!by.count()) report(source.keyProblem(path, `A definition has at most ${DEFINITION_NODES} nodes`));
   const [fault] = checkShape(nodeId, id);
-  if (fault) tell(source.keyProblem(path, fault.message));
-  else if (TAKEN.has(id)) tell(source.keyProblem(path, `A node cannot be called "${id}"`));
-  else if (around.known.has(id)) tell(source.keyProblem(path, `An enclosing node is also called "${id}"`));
+  if (fault) report(source.keyProblem(path, fault.message));
+  else if (TAKEN.has(id)) report(source.keyProblem(path, `A node cannot be called "${id}"`));
+  else if (around.known.has(id)) report(source.keyProblem(path, `An enclosing node is also called "${id}"`));
 
   const problems = checkShape(writtenNode, value);
   for (const { path: below, message, kind } of problems) {
     const at = [...path, ...below];
-    tell(kind === "unknown-key" ? source.keyProblem(at, message) : source.problem(at, message));
+    report(kind === "unknown-key" ? source.keyProblem(at, message) : source.problem(at, message));
   }
   const wrong = new Set(problems.map((problem) => String(problem.path[0])));
   // There may be more unknown keys than are reported.
@@ -102,7 +102,7 @@ function draftOf(id: string, value: unknown, path: Path, around: Surroundings, b
   const node = parsed.success ? parsed.output : {};
   const rules = node.type === undefined ? undefined : by.types.get(node.type);
   if (node.type !== undefined && !rules) {
-    tell(source.problem([...path, "type"], unknownType(node.type, by.types)));
+    report(source.problem([...path, "type"], unknownType(node.type, by.types)));
   }
   const given = usable["with"];
   const written = isRecord(given) ? given : {};
@@ -139,10 +139,10 @@ function compileNode(draft: Draft, path: Path, names: Names, around: Surrounding
 const ALWAYS = "always";
 
 function checkAlways({ rules }: Draft, path: Path, around: Surroundings, by: Compiling): void {
-  const tell = (message: string): void => by.tell(by.source.problem([...path, "if"], message));
-  if (around.hasFailure) tell("`onFailure` always runs when a run has failed: leave `if` out");
-  else if (around.depth > 0) tell("`always` is for nodes outside of `map` and `loop`");
-  else if (rules?.gate) tell("A node that waits for a person cannot run `always`");
+  const report = (message: string): void => by.report(by.source.problem([...path, "if"], message));
+  if (around.hasFailure) report("`onFailure` always runs when a run has failed: leave `if` out");
+  else if (around.depth > 0) report("`always` is for nodes outside of `map` and `loop`");
+  else if (rules?.gate) report("A node that waits for a person cannot run `always`");
 }
 
 function compileWith(
@@ -160,7 +160,7 @@ function compileWith(
   for (const [key, value] of Object.entries(written)) {
     if (kindOf(key) !== "graph" || !isRecord(value)) continue;
     if (around.depth >= GRAPH_DEPTH) {
-      by.tell(by.source.keyProblem([...path, key], `\`map\` and \`loop\` may be nested at most ${GRAPH_DEPTH} levels deep`));
+      by.report(by.source.keyProblem([...path, key], `\`map\` and \`loop\` may be nested at most ${GRAPH_DEPTH} levels deep`));
       continue;
     }
     const isInside = { map: true, loop: names.isInside.loop || rules.hasPrevious === true };
@@ -194,7 +194,7 @@ function compileWith(
         const expressions = new Map<string, Expression>();
         for (const [name, text] of entries) {
           if (typeof text !== "string" && typeof text !== "boolean") {
-            by.tell(by.source.problem([...at, name], "Expected a CEL expression"));
+            by.report(by.source.problem([...at, name], "Expected a CEL expression"));
             continue;
           }
           const expression = compileExpression(String(text), [...at, name], names, by);
@@ -220,12 +220,12 @@ function checkNeeds(id: string, drafts: ReadonlyMap<string, Draft>, path: Path, 
   const seen = new Set<string>();
   for (const [index, text] of (drafts.get(id)!.node.needs ?? []).entries()) {
     const need = toNeed(text);
-    const tell = (message: string): void => by.tell(by.source.problem([...path, index], message));
+    const report = (message: string): void => by.report(by.source.problem([...path, index], message));
     const needed = drafts.get(need.node);
-    if (seen.has(text)) tell(`"${text}" is needed twice`);
+    if (seen.has(text)) report(`"${text}" is needed twice`);
     seen.add(text);
     if (!needed)
-      tell(
+      report(
         unknown(
           "node in this graph",
           need.node,
@@ -234,8 +234,8 @@ function checkNeeds(id: string, drafts: ReadonlyMap<string, Draft>, path: Path, 
       );
     else if (need.node === id) continue;
     else if (need.case !== undefined && needed.rules) {
-      if (!needed.cases) tell(`The node "${need.node}" is a "${needed.rules.type}": it has no cases`);
-      else if (!needed.cases.includes(need.case)) tell(unknown(`case of "${need.node}"`, need.case, needed.cases));
+      if (!needed.cases) report(`The node "${need.node}" is a "${needed.rules.type}": it has no cases`);
+      else if (!needed.cases.includes(need.case)) report(unknown(`case of "${need.node}"`, need.case, needed.cases));
     }
   }
 }

@@ -21,7 +21,7 @@ type Fill = (scope: ExpressionScope) => unknown;
 export function compileTemplate(
   value: unknown,
   compile: CompileExpression,
-  tell: (problem: TemplateProblem) => void,
+  report: (problem: TemplateProblem) => void,
   path: Path = [],
 ): Template {
   const expressions: Expression[] = [];
@@ -30,7 +30,7 @@ export function compileTemplate(
     if ("expression" in compiled) expressions.push(compiled.expression);
     return compiled;
   };
-  const fill = filler(value, compileNext, tell, path);
+  const fill = filler(value, compileNext, report, path);
   return { expressions, fill: fill ?? (() => value) };
 }
 
@@ -45,17 +45,17 @@ export function hasTemplate(value: unknown): boolean {
 function filler(
   value: unknown,
   compile: CompileExpression,
-  tell: (problem: TemplateProblem) => void,
+  report: (problem: TemplateProblem) => void,
   path: Path,
 ): Fill | undefined {
-  if (typeof value === "string") return text(value, compile, (problem) => tell({ ...problem, path }));
+  if (typeof value === "string") return text(value, compile, (problem) => report({ ...problem, path }));
   if (typeof value !== "object" || value === null) return undefined;
   if (Array.isArray(value)) {
-    const fills = value.map((each, index) => filler(each, compile, tell, [...path, index]));
+    const fills = value.map((each, index) => filler(each, compile, report, [...path, index]));
     if (fills.every((each) => each === undefined)) return undefined;
     return (scope) => fills.map((fill, index) => (fill ? fill(scope) : value[index]));
   }
-  const fills = Object.entries(value).map(([key, each]) => ({ key, each, fill: filler(each, compile, tell, [...path, key]) }));
+  const fills = Object.entries(value).map(([key, each]) => ({ key, each, fill: filler(each, compile, report, [...path, key]) }));
   if (fills.every(({ fill }) => fill === undefined)) return undefined;
   return (scope) => {
     const filled: Record<string, unknown> = {};
@@ -64,13 +64,13 @@ function filler(
   };
 }
 
-function text(value: string, compile: CompileExpression, tell: (problem: NameProblem) => void): Fill | undefined {
+function text(value: string, compile: CompileExpression, report: (problem: NameProblem) => void): Fill | undefined {
   const pieces = piecesOf(value);
   if (!pieces) {
-    tell({ offset: value.lastIndexOf("${{"), message: "This `${{` is not closed by `}}`; a literal one is written `$${{`" });
+    report({ offset: value.lastIndexOf("${{"), message: "This `${{` is not closed by `}}`; a literal one is written `$${{`" });
     return undefined;
   }
-  const compiled = pieces.map((piece) => (typeof piece === "string" ? piece : compileAt(piece, compile, tell)));
+  const compiled = pieces.map((piece) => (typeof piece === "string" ? piece : compileAt(piece, compile, report)));
   const [only] = compiled;
   if (compiled.length === 0) return undefined;
   if (compiled.length === 1 && only !== undefined) return typeof only === "string" ? () => only : (scope) => only.evaluate(scope);
@@ -84,11 +84,11 @@ function text(value: string, compile: CompileExpression, tell: (problem: NamePro
 function compileAt(
   { source, offset }: Piece,
   compile: CompileExpression,
-  tell: (problem: NameProblem) => void,
+  report: (problem: NameProblem) => void,
 ): Expression | undefined {
   const compiled = compile(source);
   if ("expression" in compiled) return compiled.expression;
-  for (const problem of compiled.problems) tell({ ...problem, offset: offset + problem.offset });
+  for (const problem of compiled.problems) report({ ...problem, offset: offset + problem.offset });
   return undefined;
 }
 
@@ -165,7 +165,7 @@ export interface Compiling {
   readonly expressions: Expressions;
   /** Why a JSON Schema cannot be used. One reason is that all schemas of the definition together take too long. */
   schemaFault(schema: Readonly<Record<string, unknown>>): SchemaFaultPlace | undefined;
-  tell(problem: DefinitionProblem): void;
+  report(problem: DefinitionProblem): void;
   /** Counts one node; false if there are too many. */
   count(): boolean;
 }
@@ -175,7 +175,7 @@ export function compileValue(value: unknown, path: Path, names: Names, by: Compi
   return compileTemplate(
     value,
     (source) => by.expressions.compile(source, names),
-    (problem) => by.tell(by.source.textProblem([...path, ...problem.path], problem.offset, problem.message)),
+    (problem) => by.report(by.source.textProblem([...path, ...problem.path], problem.offset, problem.message)),
   );
 }
 
@@ -185,7 +185,7 @@ export function compileExpression(text: string, path: Path, names: Names, by: Co
   const compiled = by.expressions.compile(wrapped?.[2] ?? text, names);
   if ("expression" in compiled) return compiled.expression;
   const offset = wrapped?.[1]?.length ?? 0;
-  for (const problem of compiled.problems) by.tell(by.source.textProblem(path, offset + problem.offset, problem.message));
+  for (const problem of compiled.problems) by.report(by.source.textProblem(path, offset + problem.offset, problem.message));
   return undefined;
 }
 

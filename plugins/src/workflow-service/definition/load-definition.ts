@@ -28,8 +28,8 @@ export interface DefinitionText {
   readonly name: string;
   readonly text: string;
   /**
-   * Whether runs began with this text. Then a service, possibly of an earlier version, has accepted it. Newer limits on slow parts are not
-   * applied, because the runs could not continue otherwise.
+   * Whether runs began with this text. Then a service has accepted it. Limits on slow parts are not applied again, because the runs could not
+   * continue otherwise.
    */
   readonly isStored?: boolean;
 }
@@ -80,10 +80,10 @@ export function compileSource(
     expressions: isStored
       ? createExpressions()
       : counted(createExpressions(), () => {
-          by.tell(source.problem([], TOO_MANY_EXPRESSIONS));
+          by.report(source.problem([], TOO_MANY_EXPRESSIONS));
           throw enough;
         }),
-    tell(problem) {
+    report(problem) {
       problems.push(problem);
       if (problems.length === PROBLEMS_FOUND) throw enough;
     },
@@ -123,10 +123,10 @@ function counted(expressions: Expressions, exceed: () => never): Expressions {
 
 /** Each problem once, in the order of the text, up to the limit. */
 export function inOrder(problems: readonly DefinitionProblem[]): readonly DefinitionProblem[] {
-  const told = new Map(
+  const unique = new Map(
     problems.map((problem) => [`${problem.line}:${problem.column}:${problem.path}:${problem.message}`, problem]),
   );
-  const sorted = [...told.values()].sort((one, other) => one.line - other.line || one.column - other.column);
+  const sorted = [...unique.values()].sort((one, other) => one.line - other.line || one.column - other.column);
   return sorted.slice(0, PROBLEMS_TOLD);
 }
 
@@ -136,16 +136,16 @@ export function idOfFile(name: string): string {
 }
 
 function compile({ name, text, isStored }: DefinitionText, by: Compiling): Definition | undefined {
-  const { source, tell } = by;
+  const { source, report } = by;
   const { value } = source;
   if (!isRecord(value)) {
-    tell(source.problem([], "A definition must be an object with `nodes`"));
+    report(source.problem([], "A definition must be an object with `nodes`"));
     return undefined;
   }
   const wrong = new Set<unknown>();
   for (const { path, message, kind } of checkShape(writtenDocument, value)) {
     wrong.add(path[0]);
-    tell(kind === "unknown-key" ? source.keyProblem(path, message) : source.problem(path, message));
+    report(kind === "unknown-key" ? source.keyProblem(path, message) : source.problem(path, message));
   }
   // There may be more unknown keys than are reported.
   const isUsable = (key: string) => Object.hasOwn(writtenDocument.entries, key) && !wrong.has(key);
@@ -153,7 +153,7 @@ function compile({ name, text, isStored }: DefinitionText, by: Compiling): Defin
   const { id: ownId, ...written } = v.parse(v.partial(writtenDocument), usable);
   const id = ownId ?? idOfFile(name);
   if (ownId === undefined && !wrong.has("id") && !isDefinitionId(id)) {
-    tell(source.problem([], "The file's name is not a valid id (1-64 letters, digits, `_` and `-`): add the key `id`"));
+    report(source.problem([], "The file's name is not a valid id (1-64 letters, digits, `_` and `-`): add the key `id`"));
   }
   const parameters = (usable["parameters"] as Definition["parameters"] | undefined) ?? { type: "object" };
   const hasGoodParameters = !wrong.has("parameters") && checkParameters(written.parameters, by);
@@ -162,7 +162,7 @@ function compile({ name, text, isStored }: DefinitionText, by: Compiling): Defin
     ? []
     : compileSchedules(written.schedules ?? [], (usable["schedules"] as unknown[] | undefined) ?? [], {
         schema: hasGoodParameters ? parameters : undefined,
-        tell: (path, message) => tell(source.problem(path, message)),
+        report: (path, message) => report(source.problem(path, message)),
       });
   // Uses the document's own objects, because parsed objects have lost keys such as `__proto__`.
   const nodes = isRecord(usable["nodes"]) ? usable["nodes"] : undefined;
@@ -194,15 +194,15 @@ function compile({ name, text, isStored }: DefinitionText, by: Compiling): Defin
 /** Returns whether values can be checked against the schema. */
 function checkParameters(
   parameters: Readonly<Record<string, unknown>> | undefined,
-  { source, tell, schemaFault }: Compiling,
+  { source, report, schemaFault }: Compiling,
 ): boolean {
   if (!parameters) return true;
   const fault = schemaFault(parameters);
-  if (fault) tell(source.problem(["parameters", ...fault.path], fault.message));
+  if (fault) report(source.problem(["parameters", ...fault.path], fault.message));
   const { type } = parameters;
   const isObject = type === undefined || type === "object";
   if (!fault && !isObject)
-    tell(source.problem(["parameters", "type"], "Parameters must be an object: `type` must be `object` or omitted"));
+    report(source.problem(["parameters", "type"], "Parameters must be an object: `type` must be `object` or omitted"));
   return !fault && isObject;
 }
 
@@ -213,14 +213,14 @@ function compileOnFailure(
   after: Names,
   by: Compiling,
 ): GraphNode | undefined {
-  const tell = (key: string, message: string): void => by.tell(by.source.keyProblem([ON_FAILURE, key], message));
+  const report = (key: string, message: string): void => by.report(by.source.keyProblem([ON_FAILURE, key], message));
   if (Object.hasOwn(nodes, ON_FAILURE)) {
-    by.tell(by.source.keyProblem(["nodes", ON_FAILURE], `A node cannot be called "${ON_FAILURE}" beside \`onFailure\``));
+    by.report(by.source.keyProblem(["nodes", ON_FAILURE], `A node cannot be called "${ON_FAILURE}" beside \`onFailure\``));
     return undefined;
   }
-  for (const key of ["needs", "onError"]) if (Object.hasOwn(written, key)) tell(key, `\`onFailure\` has no \`${key}\``);
+  for (const key of ["needs", "onError"]) if (Object.hasOwn(written, key)) report(key, `\`onFailure\` has no \`${key}\``);
   const { needs: _needs, onError: _onError, ...node } = written;
-  if (by.types.get(String(node["type"]))?.gate) tell("type", "`onFailure` cannot wait for a person");
+  if (by.types.get(String(node["type"]))?.gate) report("type", "`onFailure` cannot wait for a person");
   const around = { ...after, hasFailure: true, depth: 0 };
   return compileGraph({ [ON_FAILURE]: node }, [], around, by).graph.nodes.get(ON_FAILURE);
 }

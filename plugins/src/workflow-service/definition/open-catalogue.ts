@@ -77,7 +77,7 @@ export async function openCatalogue({ documents, log, load }: CatalogueNeeds, sc
     if (!isOpen) return;
     const before = shown;
     shown = show(entries, before);
-    tell(before, shown, log, name);
+    logChanges(before, shown, log, name);
   };
   const follow = eachInTurn(async (name) => take(name, await read(name)));
 
@@ -95,7 +95,7 @@ export async function openCatalogue({ documents, log, load }: CatalogueNeeds, sc
   }
   isOpen = true;
   shown = show(entries, NOTHING);
-  tell(NOTHING, shown, log);
+  logChanges(NOTHING, shown, log);
 
   return {
     list: () => shown.list,
@@ -152,7 +152,7 @@ function wholeFile(message: string): DefinitionProblem {
   return { line: 1, column: 1, path: "$", message };
 }
 
-function tell(before: Shown, after: Shown, log: CatalogueNeeds["log"], changed?: string): void {
+function logChanges(before: Shown, after: Shown, log: CatalogueNeeds["log"], changed?: string): void {
   const was = new Map(before.broken.map((each) => [each.name, each]));
   for (const { name: broken, problems } of after.broken) {
     // Other documents change only if they share an id with this document.

@@ -53,22 +53,22 @@ async function loadBeside(
   const source = new UnlocatedSource(JSON.parse(read.json));
   const { definition, problems, id } = compileSource(document, source, loading);
   if (definition) return { definition };
-  const located = await ask({ text, isStored, places: problems.map((problem) => source.placeOf(problem)) });
-  if (!("places" in located)) throw new TypeError("The thread answered something else");
-  return { problems: inOrder(problems.map((problem, index) => ({ ...problem, ...located.places[index]! }))), id };
+  const located = await ask({ text, isStored, locations: problems.map((problem) => source.locationOf(problem)) });
+  if (!("locations" in located)) throw new TypeError("The thread answered something else");
+  return { problems: inOrder(problems.map((problem, index) => ({ ...problem, ...located.locations[index]! }))), id };
 }
 
 /** Records the paths of problems. The thread finds their positions in the text. */
 class UnlocatedSource implements Source {
   readonly value: unknown;
-  readonly #places = new Map<DefinitionProblem, WantedPlace>();
+  readonly #locations = new Map<DefinitionProblem, WantedLocation>();
 
   constructor(value: unknown) {
     this.value = value;
   }
 
-  placeOf(problem: DefinitionProblem): WantedPlace {
-    return this.#places.get(problem)!;
+  locationOf(problem: DefinitionProblem): WantedLocation {
+    return this.#locations.get(problem)!;
   }
 
   problem(path: Path, message: string): DefinitionProblem {
@@ -83,9 +83,9 @@ class UnlocatedSource implements Source {
     return this.#note({ of: "text", path, offset }, message);
   }
 
-  #note(place: WantedPlace, message: string): DefinitionProblem {
-    const problem = { line: 1, column: 1, path: toJsonPath(place.path), message };
-    this.#places.set(problem, place);
+  #note(location: WantedLocation, message: string): DefinitionProblem {
+    const problem = { line: 1, column: 1, path: toJsonPath(location.path), message };
+    this.#locations.set(problem, location);
     return problem;
   }
 }
@@ -112,11 +112,11 @@ export interface ReadingJob {
   readonly text: string;
   /** See `DefinitionText`. */
   readonly isStored?: boolean | undefined;
-  readonly places?: readonly WantedPlace[];
+  readonly locations?: readonly WantedLocation[];
 }
 
-/** The place of a problem: the value at a path, its key, or a character of its text. */
-interface WantedPlace {
+/** The location of a problem: the value at a path, its key, or a character of its text. */
+interface WantedLocation {
   readonly of: "value" | "key" | "text";
   readonly path: Path;
   readonly offset: number;
@@ -126,7 +126,7 @@ export type ReadingAnswer =
   /** The document as JSON text, which is faster to transfer than the values. */
   | { readonly json: string }
   | { readonly problems: readonly DefinitionProblem[] }
-  | { readonly places: readonly Pick<DefinitionProblem, "line" | "column">[] };
+  | { readonly locations: readonly Pick<DefinitionProblem, "line" | "column">[] };
 
 /** Large documents take memory. */
 const IDLE_MS = 10_000;

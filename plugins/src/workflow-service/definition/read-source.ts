@@ -16,11 +16,11 @@ export interface Source {
   textProblem(path: Path, offset: number, message: string): DefinitionProblem;
 }
 
-interface Place {
+interface Location {
   readonly start: number;
   readonly key?: number | undefined;
   readonly scalar?: Scalar | undefined;
-  readonly children?: ReadonlyMap<string | number, Place> | undefined;
+  readonly children?: ReadonlyMap<string | number, Location> | undefined;
 }
 
 const load = createRequire(import.meta.url);
@@ -79,8 +79,8 @@ export function readSource(
     const contents = documents[0]?.contents;
     if (!contents && problems.length === 0) problems.push(at(0, [], "The document is empty"));
     if (!contents || problems.length > 0) return { problems: problems.slice(0, PROBLEMS_TOLD) };
-    const { value, place } = reading.read(contents as Node, [], undefined);
-    return problems.length > 0 ? { problems } : { source: createSource(text, value, place, at) };
+    const { value, location } = reading.read(contents as Node, [], undefined);
+    return problems.length > 0 ? { problems } : { source: createSource(text, value, location, at) };
   } catch (cause) {
     if (problems.length > 0) return { problems };
     // Deep nesting exhausts the stack of the parser itself.
@@ -109,46 +109,46 @@ class Reading {
   #values = 0;
   #characters = 0;
   readonly #isStored: boolean;
-  readonly #tell: (offset: number, path: Path, message: string) => void;
+  readonly #report: (offset: number, path: Path, message: string) => void;
   readonly #anchors = new Map<string, Node>();
   readonly #open = new Set<Node>();
 
-  constructor(isStored: boolean, tell: (offset: number, path: Path, message: string) => void) {
+  constructor(isStored: boolean, report: (offset: number, path: Path, message: string) => void) {
     this.#isStored = isStored;
-    this.#tell = tell;
+    this.#report = report;
   }
 
-  read(node: Node | null, path: Path, key: number | undefined): { value: unknown; place: Place } {
+  read(node: Node | null, path: Path, key: number | undefined): { value: unknown; location: Location } {
     const start = node?.range?.[0] ?? key ?? 0;
-    const none = { value: null, place: { start, key } };
+    const none = { value: null, location: { start, key } };
     if (++this.#values > DOCUMENT_VALUES) {
-      if (this.#values === DOCUMENT_VALUES + 1) this.#tell(start, path, `The document has more than ${DOCUMENT_VALUES} values`);
+      if (this.#values === DOCUMENT_VALUES + 1) this.#report(start, path, `The document has more than ${DOCUMENT_VALUES} values`);
       return none;
     }
     if (path.length > DOCUMENT_DEPTH) {
-      this.#tell(start, path, `Values may be nested at most ${DOCUMENT_DEPTH} levels deep`);
+      this.#report(start, path, `Values may be nested at most ${DOCUMENT_DEPTH} levels deep`);
       return none;
     }
     if (node === null) return none;
     if (yaml().isAlias(node)) return this.#followed(node, path, key);
     if (node.anchor !== undefined) this.#anchors.set(node.anchor, node);
-    if (node.tag !== undefined && !CORE_TAG.test(node.tag)) this.#tell(start, path, STRANGE_TAG);
-    if (yaml().isScalar(node)) return { value: this.#scalar(node, path), place: { start, key, scalar: node } };
+    if (node.tag !== undefined && !CORE_TAG.test(node.tag)) this.#report(start, path, STRANGE_TAG);
+    if (yaml().isScalar(node)) return { value: this.#scalar(node, path), location: { start, key, scalar: node } };
     this.#open.add(node);
     const read = this.#collection(node, path, start, key);
     this.#open.delete(node);
     return read;
   }
 
-  #collection(node: Node, path: Path, start: number, key: number | undefined): { value: unknown; place: Place } {
-    const children = new Map<string | number, Place>();
+  #collection(node: Node, path: Path, start: number, key: number | undefined): { value: unknown; location: Location } {
+    const children = new Map<string | number, Location>();
     if (yaml().isSeq(node)) {
       const value = node.items.map((item, index) => {
         const read = this.read(item as Node | null, [...path, index], undefined);
-        children.set(index, read.place);
+        children.set(index, read.location);
         return read.value;
       });
-      return { value, place: { start, key, children } };
+      return { value, location: { start, key, children } };
     }
     const value: Record<string, unknown> = {};
     for (const pair of yaml().isMap(node) ? node.items : []) {
@@ -157,19 +157,19 @@ class Reading {
       if (name === undefined) continue;
       const keyStart = (pair.key as Node).range?.[0];
       if (!this.#hasRoom(name, keyStart ?? start, path)) break;
-      if (isMergeKey(pair.key) && !this.#isStored) this.#tell(keyStart ?? start, [...path, name], MERGE_KEY);
-      if (children.has(name)) this.#tell(keyStart ?? start, [...path, name], `Duplicate key "${name}"`);
+      if (isMergeKey(pair.key) && !this.#isStored) this.#report(keyStart ?? start, [...path, name], MERGE_KEY);
+      if (children.has(name)) this.#report(keyStart ?? start, [...path, name], `Duplicate key "${name}"`);
       const read = this.read(pair.value as Node | null, [...path, name], keyStart);
-      children.set(name, read.place);
+      children.set(name, read.location);
       setOwn(value, name, read.value);
     }
-    return { value, place: { start, key, children } };
+    return { value, location: { start, key, children } };
   }
 
   #key(key: Node | null, path: Path): string | undefined {
     if (yaml().isScalar(key) && key.value !== null)
       return typeof key.value === "string" ? key.value : (key.source ?? String(key.value));
-    this.#tell(key?.range?.[0] ?? 0, path, "A key must be a string");
+    this.#report(key?.range?.[0] ?? 0, path, "A key must be a string");
     return undefined;
   }
 
@@ -179,7 +179,7 @@ class Reading {
     this.#characters += text.length;
     const most = this.#isStored ? Number.POSITIVE_INFINITY : DOCUMENT_CHARACTERS;
     if (this.#characters <= most) return true;
-    if (before <= most) this.#tell(start, path, `The document has more than ${most} characters`);
+    if (before <= most) this.#report(start, path, `The document has more than ${most} characters`);
     return false;
   }
 
@@ -188,30 +188,30 @@ class Reading {
     if (typeof value === "string" && !this.#hasRoom(value, node.range?.[0] ?? 0, path)) return null;
     if (value === undefined) return null;
     if (typeof value === "number" && !Number.isFinite(value)) {
-      this.#tell(node.range?.[0] ?? 0, path, "JSON cannot represent this number");
+      this.#report(node.range?.[0] ?? 0, path, "JSON cannot represent this number");
       return null;
     }
     if (typeof value === "number" && !this.#isStored) {
       const fault = lostDigits(value, node.source ?? "");
-      if (fault !== undefined) this.#tell(node.range?.[0] ?? 0, path, fault);
+      if (fault !== undefined) this.#report(node.range?.[0] ?? 0, path, fault);
     }
     return value;
   }
 
-  #followed(alias: Alias, path: Path, key: number | undefined): { value: unknown; place: Place } {
+  #followed(alias: Alias, path: Path, key: number | undefined): { value: unknown; location: Location } {
     const start = alias.range?.[0] ?? 0;
     const target = this.#anchors.get(alias.source);
     if (target && !this.#open.has(target)) {
-      const { value, place } = this.read(target, path, key);
+      const { value, location } = this.read(target, path, key);
       // Reported at the alias, because this use is wrong.
-      return { value, place: { start, key, children: place.children } };
+      return { value, location: { start, key, children: location.children } };
     }
-    this.#tell(
+    this.#report(
       start,
       path,
       target ? "An alias cannot refer to a value that contains it" : "No anchor with this name precedes the alias",
     );
-    return { value: null, place: { start, key } };
+    return { value: null, location: { start, key } };
   }
 }
 
@@ -234,38 +234,38 @@ function isMergeKey(key: unknown): boolean {
 function createSource(
   text: string,
   value: unknown,
-  root: Place,
+  root: Location,
   at: (offset: number, path: Path, message: string) => DefinitionProblem,
 ): Source {
-  const find = (path: Path): { place: Place; isExact: boolean } => {
-    let place = root;
+  const find = (path: Path): { location: Location; isExact: boolean } => {
+    let location = root;
     for (const key of path) {
-      const next = place.children?.get(key);
-      if (!next) return { place, isExact: false };
-      place = next;
+      const next = location.children?.get(key);
+      if (!next) return { location, isExact: false };
+      location = next;
     }
-    return { place, isExact: true };
+    return { location, isExact: true };
   };
   return {
     value,
     problem(path, message) {
-      const { place, isExact } = find(path);
+      const { location, isExact } = find(path);
       // A missing key is reported at the key of its parent.
-      return at(isExact ? place.start : (place.key ?? place.start), path, message);
+      return at(isExact ? location.start : (location.key ?? location.start), path, message);
     },
     keyProblem(path, message) {
-      const { place } = find(path);
-      return at(place.key ?? place.start, path, message);
+      const { location } = find(path);
+      return at(location.key ?? location.start, path, message);
     },
     textProblem(path, offset, message) {
-      const { place } = find(path);
-      return at(placeInText(text, place, offset), path, message);
+      const { location } = find(path);
+      return at(offsetInText(text, location, offset), path, message);
     },
   };
 }
 
 /** The position of a character of a scalar's value. It is exact if the text contains the value literally, and per line in a block. Otherwise it is the start. */
-function placeInText(text: string, { scalar, start }: Place, offset: number): number {
+function offsetInText(text: string, { scalar, start }: Location, offset: number): number {
   const range = scalar?.range;
   if (!range || typeof scalar.value !== "string") return start;
   const written = text.slice(range[0], range[1]);

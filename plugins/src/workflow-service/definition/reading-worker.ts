@@ -12,15 +12,15 @@ let last: { readonly text: string; readonly isStored: boolean; readonly source: 
 
 listenForJobs(answer);
 
-function answer({ text, isStored = false, places }: ReadingJob): ReadingAnswer {
+function answer({ text, isStored = false, locations }: ReadingJob): ReadingAnswer {
   const read = last?.text === text && last.isStored === isStored ? last : readSource(text, { isStored });
   if ("problems" in read) return { problems: read.problems };
   const { source } = read;
   last = { text, isStored, source };
-  if (!places) return { json: JSON.stringify(source.value) };
+  if (!locations) return { json: JSON.stringify(source.value) };
   last = undefined;
   return {
-    places: places.map(({ of, path, offset }) => {
+    locations: locations.map(({ of, path, offset }) => {
       const { line, column } =
         of === "text"
           ? source.textProblem(path, offset, "")

@@ -62,19 +62,19 @@ interface Checking {
   /** The schema of the definition's parameters, if it is valid. */
   readonly schema: JsonSchema | undefined;
   /** Tells what is wrong at a path in the definition. */
-  tell(path: Path, message: string): void;
+  report(path: Path, message: string): void;
 }
 
 /** The schedules of a definition, after the checks that their shape does not make. `raw`: as the document has them. */
 export function compileSchedules(
   written: readonly Written[],
   raw: readonly unknown[],
-  { schema, tell }: Checking,
+  { schema, report }: Checking,
 ): readonly WorkflowSchedule[] {
   const names = new Set<string>();
   const faultsOf = parametersCheck();
   return written.map((each, at) => {
-    const wrong = (key: string, message: string) => tell(["schedules", at, key], message);
+    const wrong = (key: string, message: string) => report(["schedules", at, key], message);
     if (names.has(each.name)) wrong("name", "Another schedule has this name");
     names.add(each.name);
     if (each.jitter !== undefined && each.jitter > LONGEST_JITTER_MS) wrong("jitter", "The delay of a start is at most 1 hour");

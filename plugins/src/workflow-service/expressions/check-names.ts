@@ -39,7 +39,7 @@ const LANGUAGE_NAMES = new Set([
 /** Every name of a parsed expression that is unknown at its place. */
 export function checkNames(tree: SyntaxNode, names: Names): NameProblem[] {
   const problems: NameProblem[] = [];
-  walk(tree, { names, bound: new Set(), tell: (offset, message) => void problems.push({ offset, message }) });
+  walk(tree, { names, bound: new Set(), report: (offset, message) => void problems.push({ offset, message }) });
   return problems;
 }
 
@@ -47,7 +47,7 @@ interface Walk {
   readonly names: Names;
   /** Variables of the surrounding comprehensions. */
   readonly bound: ReadonlySet<string>;
-  tell(offset: number, message: string): void;
+  report(offset: number, message: string): void;
 }
 
 function walk(node: SyntaxNode, at: Walk): void {
@@ -73,19 +73,19 @@ function walkMethod(node: SyntaxNode, at: Walk): void {
   for (const each of args) walk(each, at);
 }
 
-function checkKeys(map: SyntaxNode, { tell }: Walk): void {
+function checkKeys(map: SyntaxNode, { report }: Walk): void {
   for (const [key] of map.args as [SyntaxNode, SyntaxNode][]) {
-    if (key.op === "value" && LOST_KEYS.has(key.args)) tell(key.start, lostKey(key.args));
+    if (key.op === "value" && LOST_KEYS.has(key.args)) report(key.start, lostKey(key.args));
   }
 }
 
-function checkPattern(pattern: SyntaxNode, { tell }: Walk): void {
+function checkPattern(pattern: SyntaxNode, { report }: Walk): void {
   if (typeof pattern.args !== "string") return;
   try {
     compilePattern(pattern.args);
   } catch (cause) {
     if (!(cause instanceof Refused)) throw cause;
-    tell(pattern.start, cause.message);
+    report(pattern.start, cause.message);
   }
 }
 
@@ -134,45 +134,47 @@ function walkChain(chain: Chain, at: Walk): void {
   for (const each of chain.inner) walk(each, at);
   const { root, start, keys, computed } = chain;
   const [first, second] = keys;
-  const { names, tell } = at;
+  const { names, report } = at;
   switch (root) {
     case "parameters":
       return;
     case "item":
     case "index":
-      if (!names.isInside.map && !names.isInside.loop) tell(start, `\`${root}\` is known inside \`map\` and \`loop\` only`);
+      if (!names.isInside.map && !names.isInside.loop) report(start, `\`${root}\` is known inside \`map\` and \`loop\` only`);
       return;
     case "previous":
-      if (!names.isInside.loop) tell(start, "`previous` is known inside `loop` only");
+      if (!names.isInside.loop) report(start, "`previous` is known inside `loop` only");
       return;
     case "gate":
-      if (!names.gate) tell(start, "`gate` is known in the `body` of a gate's `notify` only");
-      else if (first?.name === "link" && !names.gate.includes("link")) tell(first.offset, "`gate.link` needs `links: true`");
-      else if (first && !names.gate.includes(first.name)) tell(first.offset, unknown("field of `gate`", first.name, names.gate));
+      if (!names.gate) report(start, "`gate` is known in the `body` of a gate's `notify` only");
+      else if (first?.name === "link" && !names.gate.includes("link")) report(first.offset, "`gate.link` needs `links: true`");
+      else if (first && !names.gate.includes(first.name))
+        report(first.offset, unknown("field of `gate`", first.name, names.gate));
       return;
     case "failure":
-      if (!names.hasFailure) tell(start, "`failure` is known in `onFailure` only");
+      if (!names.hasFailure) report(start, "`failure` is known in `onFailure` only");
       else if (first && !FAILURE_FIELDS.includes(first.name))
-        tell(first.offset, unknown("field of `failure`", first.name, FAILURE_FIELDS));
+        report(first.offset, unknown("field of `failure`", first.name, FAILURE_FIELDS));
       return;
     case "run":
-      if (!first) tell(computed?.start ?? start, `Name what of the run: ${listed(RUN_FIELDS.map((each) => `run.${each}`))}`);
-      else if (!RUN_FIELDS.includes(first.name)) tell(first.offset, unknown("field of `run`", first.name, RUN_FIELDS));
+      if (!first) report(computed?.start ?? start, `Name what of the run: ${listed(RUN_FIELDS.map((each) => `run.${each}`))}`);
+      else if (!RUN_FIELDS.includes(first.name)) report(first.offset, unknown("field of `run`", first.name, RUN_FIELDS));
       return;
     case "secrets":
-      if (!first) tell(computed?.start ?? start, "Name the secret: `secrets.NAME`; computed names of secrets are refused");
-      else if (!names.secrets.has(first.name)) tell(first.offset, unknown("secret", first.name, names.secrets));
+      if (!first) report(computed?.start ?? start, "Name the secret: `secrets.NAME`; computed names of secrets are refused");
+      else if (!names.secrets.has(first.name)) report(first.offset, unknown("secret", first.name, names.secrets));
       return;
     case "nodes":
-      if (!first) return tell(computed?.start ?? start, "Name the node: `nodes.ID`; computed names of nodes are refused");
-      if (!names.known.has(first.name)) return tell(first.offset, unknownNode(first.name, names.known));
+      if (!first) return report(computed?.start ?? start, "Name the node: `nodes.ID`; computed names of nodes are refused");
+      if (!names.known.has(first.name)) return report(first.offset, unknownNode(first.name, names.known));
       if (!names.before.has(first.name)) {
-        return tell(first.offset, `The node "${first.name}" is not before this one: add it to \`needs\``);
+        return report(first.offset, `The node "${first.name}" is not before this one: add it to \`needs\``);
       }
-      if (second && !NODE_FIELDS.includes(second.name)) tell(second.offset, unknown("field of a node", second.name, NODE_FIELDS));
+      if (second && !NODE_FIELDS.includes(second.name))
+        report(second.offset, unknown("field of a node", second.name, NODE_FIELDS));
       return;
     default:
-      if (!LANGUAGE_NAMES.has(root)) tell(start, `${unknown("name", root, ROOT_NAMES)}${hintFor(`${root}.`)}`);
+      if (!LANGUAGE_NAMES.has(root)) report(start, `${unknown("name", root, ROOT_NAMES)}${hintFor(`${root}.`)}`);
   }
 }
 

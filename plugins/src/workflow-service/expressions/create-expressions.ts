@@ -62,7 +62,7 @@ function parse(source: string): Parsed | readonly NameProblem[] {
       return [{ offset: error?.range?.start ?? 0, message: wrong(error, source) }];
     const expression = toExpression(source, run, tree);
     const reads = derivingReads(tree);
-    return { tree, expression: reads ? telling(expression, reads) : expression };
+    return { tree, expression: reads ? withDerived(expression, reads) : expression };
   } catch (cause) {
     const { range } = cause as { range?: { start: number } };
     return [{ offset: range?.start ?? 0, message: wrong(cause, source) }];
@@ -81,20 +81,20 @@ function parseToRun(source: string) {
 function toExpression(source: string, run: Run, tree: SyntaxNode): Expression {
   const names = namedNodes(tree);
   const compute = (scope: ExpressionScope): unknown => {
-    const { kept } = scope;
-    const known = kept
-      ? (kept.get(source) ?? computeHere(scope, kept))
+    const { results } = scope;
+    const known = results
+      ? (results.get(source) ?? computeHere(scope, results))
       : evaluateRun(run, contextOf(scope, names), EXPRESSION_STEPS);
     if ("value" in known) return known.value;
     throw new ExpressionFailed(source, known.reason);
   };
-  const computeHere = (scope: ExpressionScope, kept: Map<string, Evaluated>): Evaluated => {
+  const computeHere = (scope: ExpressionScope, results: Map<string, Evaluated>): Evaluated => {
     if (turnBudget.isUsed()) throw new TurnUsed();
     const begun = performance.now();
     const result = evaluateRun(run, contextOf(scope, names), EXPRESSION_STEPS_HERE);
     turnBudget.use(performance.now() - begun);
     if (left < 0) throw new TakesLong(source, readScope(tree, scope));
-    kept.set(source, result);
+    results.set(source, result);
     return result;
   };
   const path = pathOf(tree);
@@ -132,12 +132,12 @@ function namedNodes(tree: SyntaxNode): readonly string[] {
 }
 
 /** The same expression. It also reports the values that it read, and its result. */
-function telling({ source, evaluate }: Expression, reads: readonly (readonly string[])[]): Expression {
+function withDerived({ source, evaluate }: Expression, reads: readonly (readonly string[])[]): Expression {
   return {
     source,
     evaluate(scope) {
       const made = evaluate(scope);
-      const { derived, kept } = scope;
+      const { derived, results } = scope;
       if (!derived) return made;
       const begun = performance.now();
       derived(
@@ -145,7 +145,7 @@ function telling({ source, evaluate }: Expression, reads: readonly (readonly str
         made,
       );
       // A search for secrets in large values takes longer than most evaluations.
-      if (kept) turnBudget.use(performance.now() - begun);
+      if (results) turnBudget.use(performance.now() - begun);
       return made;
     },
   };

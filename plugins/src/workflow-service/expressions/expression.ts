@@ -19,7 +19,7 @@ export interface ExpressionScope {
    * Results by source. If set, an expression whose result is in it is not evaluated again, other results are added, and evaluations that
    * would block the event loop throw TakesLong and TurnUsed.
    */
-  readonly kept?: Map<string, Evaluated> | undefined;
+  readonly results?: Map<string, Evaluated> | undefined;
 }
 
 /** The result of an expression, or the reason why it failed. */

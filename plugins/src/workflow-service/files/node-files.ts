@@ -54,10 +54,10 @@ export function filesOfRun({ files, limits, ids, userFiles, runId, grantUserId, 
       const used = await room.used();
       // Counted before it is written: nodes share and save at the same time.
       const reserve = (size: number) => {
-        const place = room.take(used);
-        const full = place.fill(size);
-        if (!full) return () => place.giveBack();
-        place.giveBack();
+        const reservation = room.take(used);
+        const full = reservation.fill(size);
+        if (!full) return () => reservation.giveBack();
+        reservation.giveBack();
         throw full;
       };
       const shared: Pick<ports.RunFile, "file" | "size">[] = [];
@@ -87,15 +87,15 @@ export function filesOfRun({ files, limits, ids, userFiles, runId, grantUserId, 
       };
       const save: ports.NodeFiles["save"] = async (source, { name, mediaType }) => {
         const about = { name: cleanFileName(secrecy.mask(name), "file"), mediaType: secrecy.mask(cleanMediaType(mediaType)) };
-        let place: FilePlace | undefined;
+        let reservation: FileReservation | undefined;
         try {
-          place = room.take(await room.used());
-          const { fill } = place;
+          reservation = room.take(await room.used());
+          const { fill } = reservation;
           const file = await files.save(runId, newFileId(ids), {
             source: isTextMediaType(about.mediaType) ? secrecy.maskBytes(source) : source,
             about,
             ...{ savedBy, signal, held: [held] },
-            maxBytes: place.maxBytes,
+            maxBytes: reservation.maxBytes,
             // The node may have ignored its signal.
             refuse: (size) => (isDiscarded ? attemptEnded() : fill(size)),
           });
@@ -107,10 +107,10 @@ export function filesOfRun({ files, limits, ids, userFiles, runId, grantUserId, 
           await files.unlink(runId, [file.file]);
           throw attemptEnded();
         } catch (error) {
-          place?.giveBack();
+          reservation?.giveBack();
           // Only the storage of blobs ends a source, and only if it was asked to store it.
           endSource(source);
-          throw error instanceof ports.BlobTooLarge && place ? place.tooLarge() : toFailureOf(error);
+          throw error instanceof ports.BlobTooLarge && reservation ? reservation.tooLarge() : toFailureOf(error);
         }
       };
       return {
@@ -176,8 +176,8 @@ interface FileLimits {
   readonly maxRunBytes: number;
 }
 
-/** The place of one file among those of its run. */
-type FilePlace = ReturnType<ReturnType<typeof createFileRoom>["take"]>;
+/** The reservation of one file among those of its run. */
+type FileReservation = ReturnType<ReturnType<typeof createFileRoom>["take"]>;
 
 /** Counts the files of a run. One execution counts, because only it adds files. Nodes that add files at the same time count together. */
 function createFileRoom(files: RunFiles, runId: string, { maxBytes, maxRunBytes }: FileLimits) {
@@ -202,7 +202,7 @@ function createFileRoom(files: RunFiles, runId: string, { maxBytes, maxRunBytes 
   return {
     used,
     note,
-    /** Takes the place of one more file. `usage` is the result of `used`. Throws NodeFailed if the run has its most files. */
+    /** Takes the reservation of one more file. `usage` is the result of `used`. Throws NodeFailed if the run has its most files. */
     take(usage: { count: number; bytes: number }) {
       if (usage.count >= RUN_FILES_MOST) throw failed("too_many_files", `A run has at most ${RUN_FILES_MOST} files`);
       const left = Math.max(0, maxRunBytes - usage.bytes);

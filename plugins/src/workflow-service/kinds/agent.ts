@@ -1,6 +1,6 @@
 import { ports, retryWhileStoreAway } from "@portico/core";
 import * as v from "valibot";
-import { isGivenUp, toldInTime, withRetries } from "../runner/node-attempts.ts";
+import { isGivenUp, signalInTime, withRetries } from "../runner/node-attempts.ts";
 import { NodeInterrupted, type Attempt } from "../runner/attempt.ts";
 import { parseInput } from "../runner/node-values.ts";
 import type { NodeKind } from "../runner/running.ts";
@@ -35,15 +35,15 @@ export const agentKind: NodeKind = {
   waits: true,
   play(play) {
     const { running, node, nodeId } = play;
-    const { context, world, record, definition } = running;
+    const { context, services, record, definition } = running;
     const { agent: agentId, prompt, maxTurns, toolIds } = parseInput(input, play.inputs);
     return withRetries(play, async (attempt): Promise<Attempt> => {
-      const { turns } = world;
+      const { turns } = services;
       const signal = workName(nodeId, `turn #${attempt}`);
       if (!turns) throw unavailable();
       const start = async () => {
         // Only to start it: for work that was cancelled while it was parked, this would reject, and the turn would not be stopped.
-        const userId = record.userId ?? (await world.owner(context.signal));
+        const userId = record.userId ?? (await services.owner(context.signal));
         if (userId === undefined) return null;
         return retryWhileStoreAway(running.storeRetry, () =>
           turns.start({
@@ -61,7 +61,7 @@ export const agentKind: NodeKind = {
       if (!started) throw unavailable();
       const { runId } = started;
       try {
-        const ended = await toldInTime<ports.BackgroundTurnEnd>(play, signal);
+        const ended = await signalInTime<ports.BackgroundTurnEnd>(play, signal);
         if (!ended) throw new ports.NodeFailed("timeout", "The agent took too long", { retryable: false });
         const { usage } = ended;
         if (ended.status === "completed") return { isOk: true, output: { text: ended.output, runId }, usage };

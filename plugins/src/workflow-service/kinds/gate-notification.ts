@@ -26,7 +26,7 @@ interface Notified {
  */
 export async function notifyOfGate(play: NodePlay, { facts, gate, over }: Notified): Promise<void> {
   const { running, nodeId, frame } = play;
-  const { context, world, record, board, live, storeRetry } = running;
+  const { context, services, record, openGates, live, storeRetry } = running;
   const ended = AbortSignal.any([over, frame.signal]);
   const notification = await delivered(play, facts, ended);
   // As a step, so that an execution that comes here again does not log it again.
@@ -35,12 +35,12 @@ export async function notifyOfGate(play: NodePlay, { facts, gate, over }: Notifi
     async () => {
       if (notification.status === "sent") return;
       const { code } = notification.error!;
-      world.telemetry.log.warn("The notification of a gate could not be delivered", { runId: record.runId, nodeId, code });
+      services.telemetry.log.warn("The notification of a gate could not be delivered", { runId: record.runId, nodeId, code });
     },
     { repeatable: true },
   );
   live.ledger.add({ kind: "notified", nodeId, ...notification });
-  if (!ended.aborted) await retryWhileStoreAway(storeRetry, () => board.change({ ...gate, notification }));
+  if (!ended.aborted) await retryWhileStoreAway(storeRetry, () => openGates.change({ ...gate, notification }));
 }
 
 async function delivered(play: NodePlay, facts: Notified["facts"], ended: AbortSignal): Promise<GateNotification> {
@@ -68,10 +68,10 @@ async function sentOnce(
   { facts, attempt, signal }: Pick<Notified, "facts"> & { readonly attempt: number; readonly signal: AbortSignal },
 ): Promise<Attempt> {
   const { running, nodeId } = play;
-  const { world, record, secrecy } = running;
+  const { services, record, secrecy } = running;
   const { runId, workflowId, userId, depth: workflowDepth = 0 } = record;
   try {
-    const http = world.nodes.get("http");
+    const http = services.nodes.get("http");
     if (!http) throw new ports.NodeFailed("notification_unavailable", "This instance has no `http` nodes", { retryable: false });
     const request = await filledRequest(play, facts);
     const input = parseInput(http.input, { ...request, key: "node" });
@@ -87,7 +87,7 @@ async function sentOnce(
     }
     if (thrown instanceof ExpressionFailed)
       return { isOk: false, code: "expression_failed", message: secrecy.mask(thrown.message), isFinal: true };
-    world.telemetry.log.error("The notification of a gate failed unexpectedly", { runId, nodeId }, thrown);
+    services.telemetry.log.error("The notification of a gate failed unexpectedly", { runId, nodeId }, thrown);
     const message = "The notification failed unexpectedly; the service's log says why";
     return { isOk: false, code: "notification_failed", message, isFinal: false };
   }
@@ -121,10 +121,10 @@ const LOOK_AGAIN_MS = 1000;
  * address: loading refuses such definitions, except those that runs began with before.
  */
 export async function issueGateLink(
-  { world, record, secrecy, context }: Running,
+  { services, record, secrecy, context }: Running,
   { nodeId, expiresAt }: { readonly nodeId: string; readonly expiresAt: number },
 ): Promise<GateLink> {
-  const { approvals, clock } = world;
+  const { approvals, clock } = services;
   if (approvals.publicUrl === undefined)
     throw new ports.NodeFailed("links_unavailable", "Approval links need the setting workflow.publicUrl", { retryable: false });
   for (;;) {

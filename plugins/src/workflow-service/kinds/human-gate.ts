@@ -69,8 +69,8 @@ export const humanGateKind: NodeKind = {
   waits: true,
   async play(play) {
     const { running, node, nodeId, frame, inputs } = play;
-    const { context, world, deadline, board, live, record } = running;
-    const { gates, clock, telemetry } = world;
+    const { context, services, deadline, openGates, live, record } = running;
+    const { gates, clock, telemetry } = services;
     const { title, message, form, timeout, onTimeout, links } = parseInput(input, inputs);
     const startedAt = await context.step(workName(nodeId, "requested"), async () => clock.now(), { repeatable: true });
     const expiresAt = timeout === undefined ? undefined : startedAt + timeout;
@@ -86,13 +86,13 @@ export const humanGateKind: NodeKind = {
       requestedAt: new Date(startedAt).toISOString(),
       ...(expiresAt !== undefined && { expiresAt: new Date(expiresAt).toISOString() }),
     });
-    const tell = () => live.ledger.add({ kind: "gate", ...gate });
+    const addGate = () => live.ledger.add({ kind: "gate", ...gate });
     const find = () => retryWhileStoreAway(running.storeRetry, () => gates.find(record.runId, nodeId));
-    const close = () => retryWhileStoreAway(running.storeRetry, () => board.close(nodeId));
-    const isMetAgain = board.isOpen(nodeId);
+    const close = () => retryWhileStoreAway(running.storeRetry, () => openGates.close(nodeId));
+    const isMetAgain = openGates.isOpen(nodeId);
     let decision = await find();
     // The decision was made before an earlier execution reported the gate.
-    if (decision) tell();
+    if (decision) addGate();
     // A gate that an earlier execution closed is already counted as a pause, and so is a gate that it left open.
     if (isMetAgain || !decision) {
       if (!isMetAgain) deadline.pause(startedAt);
@@ -114,13 +114,13 @@ export const humanGateKind: NodeKind = {
     return { output: gateOutput(decision), case: taken, attempts: 1, startedAt, endedAt: Date.parse(decidedAt) };
 
     async function decided(): Promise<GateDecision> {
-      await retryWhileStoreAway(running.storeRetry, () => board.open(gate));
+      await retryWhileStoreAway(running.storeRetry, () => openGates.open(gate));
       if (!isMetAgain)
         telemetry.log.info("A workflow run waits for a person", { runId: record.runId, workflow: record.workflowId, nodeId });
       // The event is sent after the record is written: its readers may decide immediately, and a decision needs the record.
-      tell();
+      addGate();
       if (node.with["notify"]?.kind !== "notification") return answered(context);
-      // A decision ends the attempts to tell people, because they need not be told any more.
+      // A decision ends the attempts to notify people, because their notification is not needed any more.
       const over = new AbortController();
       const { requestedAt } = gate;
       const facts = { title: gate.title, message: gate.message, requestedAt, expiresAt: gate.expiresAt, ...link };

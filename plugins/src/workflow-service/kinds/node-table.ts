@@ -54,8 +54,8 @@ export function nodeRules(
   adapters: readonly Adapter[],
   { known, hasAgents, hasLinks = false }: NodeRulesOptions,
 ): ReadonlyMap<string, ports.NodeRules> {
-  const told = adapters.map((adapter) => nodeRulesOf(adapter, known)).filter((rules) => rules !== undefined);
-  return ruleTable(told, { hasAgents, hasLinks });
+  const rules = adapters.map((adapter) => nodeRulesOf(adapter, known)).filter((rules) => rules !== undefined);
+  return ruleTable(rules, { hasAgents, hasLinks });
 }
 
 /** The table of these rules and those of the built-in kinds, against which definitions are checked. Throws as `createNodeTable` does. */

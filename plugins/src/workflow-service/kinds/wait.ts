@@ -30,12 +30,12 @@ export const waitKind: NodeKind = {
   waits: true,
   async play(play) {
     const { running, nodeId, frame, inputs } = play;
-    const { context, world } = running;
+    const { context, services } = running;
     const { for: ms, until } = parseInput(input, inputs);
-    const startedAt = await context.step(workName(nodeId, "begun"), async () => world.clock.now(), { repeatable: true });
+    const startedAt = await context.step(workName(nodeId, "begun"), async () => services.clock.now(), { repeatable: true });
     // `check` has ensured that one of the two is set.
     const waitedMs = ms ?? Math.max(0, Date.parse(until!) - startedAt);
-    const left = () => startedAt + waitedMs - world.clock.now();
+    const left = () => startedAt + waitedMs - services.clock.now();
     // No longer than the run's remaining time, because the run must react to its timeout. A parallel gate may prolong that time.
     for (let part = 1; left() > 0; part++) {
       const most = play.left();

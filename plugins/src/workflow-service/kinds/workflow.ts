@@ -1,9 +1,9 @@
 import { jsonObject, ports, retryWhileStoreAway } from "@portico/core";
 import * as v from "valibot";
 import { endsItsRun } from "../definition/definition.ts";
-import { secretPlaces } from "../definition/secret-places.ts";
+import { secretPaths } from "../definition/secret-paths.ts";
 import { filesIn } from "../files/run-files.ts";
-import { isGivenUp, toldInTime, withRetries } from "../runner/node-attempts.ts";
+import { isGivenUp, signalInTime, withRetries } from "../runner/node-attempts.ts";
 import { isNodeFailed, type Attempt } from "../runner/attempt.ts";
 import { openOutput, parseInput } from "../runner/node-values.ts";
 import type { NodeKind } from "../runner/running.ts";
@@ -27,13 +27,13 @@ export const workflowKind: NodeKind = {
   // Repeatable, because the started run is found again.
   repeatable: true,
   waits: true,
-  secretInputs({ workflow, parameters }, world) {
-    const schema = world.parametersOf(String(workflow));
-    return schema && secretPlaces(schema, parameters)?.map((path) => ["parameters", ...path]);
+  secretInputs({ workflow, parameters }, services) {
+    const schema = services.parametersOf(String(workflow));
+    return schema && secretPaths(schema, parameters)?.map((path) => ["parameters", ...path]);
   },
   play(play) {
     const { running, node, nodeId } = play;
-    const { context, world, record, secrecy } = running;
+    const { context, services, record, secrecy } = running;
     const { workflow, parameters } = parseInput(input, play.inputs);
     return withRetries(play, async (attempt): Promise<Attempt> => {
       const runId = childRunId(record.runId, nodeId, attempt);
@@ -49,11 +49,12 @@ export const workflowKind: NodeKind = {
         sensitive: node.sensitive,
         secrecy,
       };
-      const start = () => refusalOf(() => retryWhileStoreAway(running.storeRetry, () => world.startChild(child)), secrecy.mask);
+      const start = () =>
+        refusalOf(() => retryWhileStoreAway(running.storeRetry, () => services.startChild(child)), secrecy.mask);
       try {
         const refused = await context.step(workName(nodeId, `start #${attempt}`), start, { repeatable: true });
         if (refused) return refused;
-        const ended = await toldInTime<ChildEnd>(play, childSignal(nodeId, runId));
+        const ended = await signalInTime<ChildEnd>(play, childSignal(nodeId, runId));
         if (ended?.status === "completed") {
           const output = (await openOutput(running, { output: ended.outputs, hidden: ended.hidden })) ?? null;
           // What the node's run made may be used here, too.
@@ -69,7 +70,7 @@ export const workflowKind: NodeKind = {
         };
       } catch (error) {
         if (isGivenUp(play, error))
-          await retryWhileStoreAway(running.storeRetry, () => world.cancelRun(runId, `Run ${record.runId} has ended`));
+          await retryWhileStoreAway(running.storeRetry, () => services.cancelRun(runId, `Run ${record.runId} has ended`));
         throw error;
       }
     });

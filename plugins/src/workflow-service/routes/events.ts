@@ -23,7 +23,7 @@ export function followEvents(services: WorkflowServices): WorkflowHandlers["even
     if (!run || !isReadable(run, await readerOf(services, signal))) throw fail.run_not_found();
     if (!(await isLive(run).catch(toStoreError))) throw fail.run_not_found();
     const shared = hints && { hints, mark: { at: clock.now(), id: ids.uuid() } };
-    const after = readRunPlace(runId, head.header("last-event-id"));
+    const after = readEventCursor(runId, head.header("last-event-id"));
     return followRun({ run, after, runs, live, log, say, shared, signal: AbortSignal.any([signal, closing]) });
   };
 }
@@ -38,7 +38,7 @@ type SayEvent = Say<(typeof workflowServiceContract)["events"]["success"]["event
 async function* followRun(given: {
   readonly run: RunRecord;
   /** The last event of the reader's earlier stream, from its `Last-Event-ID`. */
-  readonly after: RunPlace | undefined;
+  readonly after: EventCursor | undefined;
   readonly runs: RunRecords;
   readonly live: LiveRuns;
   readonly log: ports.EventLog;
@@ -166,18 +166,18 @@ function toRunEvent(runId: string, entry: LedgerEntry): RunEvent | undefined {
  * The last event that a reader of a run has received. A number counts the entries of the ledger up to this event: 0 is `workflow:started`.
  * `error` and `complete` are the events of the run's end.
  */
-type RunPlace = number | "error" | "complete";
+type EventCursor = number | "error" | "complete";
 
 /** The id of an event. It is the same after a restart, and in every process of a cluster, because entries keep their positions in the log. */
-function runEventId(runId: string, place: RunPlace): string {
-  return `${runId}:${place}`;
+function runEventId(runId: string, cursor: EventCursor): string {
+  return `${runId}:${cursor}`;
 }
 
-/** The place that an id names. Undefined for an invalid id, and for an id of another run. */
-function readRunPlace(runId: string, id: string | undefined): RunPlace | undefined {
+/** The cursor that an id names. Undefined for an invalid id, and for an id of another run. */
+function readEventCursor(runId: string, id: string | undefined): EventCursor | undefined {
   const prefix = `${runId}:`;
   if (!id?.startsWith(prefix)) return undefined;
-  const place = id.slice(prefix.length);
-  if (place === "error" || place === "complete") return place;
-  return /^(?:0|[1-9]\d{0,14})$/.test(place) ? Number(place) : undefined;
+  const cursor = id.slice(prefix.length);
+  if (cursor === "error" || cursor === "complete") return cursor;
+  return /^(?:0|[1-9]\d{0,14})$/.test(cursor) ? Number(cursor) : undefined;
 }

@@ -1,6 +1,6 @@
 import { jsonList, JsonPieces } from "@portico/core";
 import { readFinalOutputs } from "./events.ts";
-import { type PlacedEntry, readEntries, readCompletedNodeCount } from "../runs/ledger.ts";
+import { type LocatedEntry, readEntries, readCompletedNodeCount } from "../runs/ledger.ts";
 import type { LedgerEntry, NodeEnded, NodeStarted } from "../runs/ledger-entry.ts";
 import { isReadable, readTaskScope } from "../access/task-scope.ts";
 import {
@@ -59,8 +59,8 @@ export function readRun(services: WorkflowServices): WorkflowHandlers["run"] {
   };
 }
 
-async function* entriesOf(placed: AsyncIterable<PlacedEntry>): AsyncGenerator<LedgerEntry, void> {
-  for await (const { entry } of placed) yield entry;
+async function* entriesOf(located: AsyncIterable<LocatedEntry>): AsyncGenerator<LedgerEntry, void> {
+  for await (const { entry } of located) yield entry;
 }
 
 const PIECE_CHARACTERS = 64 * 1024;

@@ -89,8 +89,7 @@ async function orderOf(
     const { definition } = held;
     if (!definition) throw notResumable("its definition can no longer be used");
     const results = await readResumableResults(log, runId, { definition, signal });
-    if (!results.parameters || results.isPartial)
-      throw notResumable("an earlier version executed it, or a value is too large to be kept");
+    if (!results.parameters || results.isPartial) throw notResumable("a value is too large to be stored");
     const { repeat, done } = planOf(definition, results, { from, as });
     await start({
       definition,

@@ -4,7 +4,6 @@ import { toServiceError } from "../service/start-runs.ts";
 import { toStoreError, type WorkflowHandlers, type WorkflowServices } from "./workflow-services.ts";
 import type { Definition, WorkflowSchedule } from "../definition/definition.ts";
 import { scheduledRunId } from "../runs/run-id.ts";
-import { isTerminal } from "../contracts/run-state.ts";
 import type { WorkflowRuntime } from "../workflow-runtime.ts";
 
 interface ScheduleParams {
@@ -122,19 +121,17 @@ function toSchedule(deployed: DeployedSchedule): ports.Schedule {
  */
 export function scheduleSource(runtime: WorkflowRuntime): ports.ScheduleSource {
   const { catalogue, startRun, runs, cancelRun } = runtime;
-  const placeOf = (id: string) => id.split("/", 2) as [workflowId: string, name: string];
-  const runIdOf = (id: string, plannedAt: number) => scheduledRunId(...placeOf(id), plannedAt);
-  // Open runs that an earlier version started are only found by their ids.
-  const isOpen = async (id: string, plannedAt: number) => {
-    for await (const _open of runs.openOfSchedule(...placeOf(id))) return true;
-    const run = await runs.find(runIdOf(id, plannedAt));
-    return run !== undefined && !isTerminal(run.value.status);
+  const partsOf = (id: string) => id.split("/", 2) as [workflowId: string, name: string];
+  const runIdOf = (id: string, plannedAt: number) => scheduledRunId(...partsOf(id), plannedAt);
+  const isOpen = async (id: string) => {
+    for await (const _open of runs.openOfSchedule(...partsOf(id))) return true;
+    return false;
   };
   return {
     name: SCHEDULE_SOURCE,
     list: async () => deployedSchedules(runtime).map(toSchedule),
     async start(id, plannedAt) {
-      const [workflowId, name] = placeOf(id);
+      const [workflowId, name] = partsOf(id);
       const definition = catalogue.find(workflowId);
       const schedule = definition?.schedules.find((each) => each.name === name);
       // It was removed meanwhile.
@@ -151,7 +148,7 @@ export function scheduleSource(runtime: WorkflowRuntime): ports.ScheduleSource {
     isOpen,
     async stop(id, plannedAt, signal) {
       await cancelRun(runIdOf(id, plannedAt), OVERLAP);
-      for await (const runId of runs.openOfSchedule(...placeOf(id))) {
+      for await (const runId of runs.openOfSchedule(...partsOf(id))) {
         signal.throwIfAborted();
         await cancelRun(runId, OVERLAP);
       }

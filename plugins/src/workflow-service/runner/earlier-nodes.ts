@@ -59,7 +59,7 @@ export class EarlierNodes {
   }
 
   /** Writes the end of this node to history, if an earlier execution finished it. Returns whether it did. */
-  tell(nodeId: string): boolean {
+  record(nodeId: string): boolean {
     const entry = this.#entries.get(nodeId);
     if (!entry) return false;
     const { type, name, startedAt } = entry;
@@ -69,16 +69,16 @@ export class EarlierNodes {
   }
 
   /** Writes what is known of a node that this execution does not reach. Returns whether anything is. */
-  tellUnreached(nodeId: string): boolean {
-    if (this.tell(nodeId)) return true;
+  recordUnreached(nodeId: string): boolean {
+    if (this.record(nodeId)) return true;
     const begun = this.#begun.get(nodeId);
     if (begun) this.#ledger.add(begun);
     return begun !== undefined;
   }
 
   /** Writes what is known of all these nodes, as far as history does not have it. */
-  tellAll(): void {
-    for (const nodeId of new Set([...this.#entries.keys(), ...this.#begun.keys()])) this.tellUnreached(nodeId);
+  recordAll(): void {
+    for (const nodeId of new Set([...this.#entries.keys(), ...this.#begun.keys()])) this.recordUnreached(nodeId);
   }
 }
 
@@ -145,7 +145,7 @@ export async function readEarlierNodes(given: Given): Promise<EarlierNodes> {
   }
 
   async function stored(output: unknown, sensitive?: GraphNode["sensitive"]): Promise<Pick<Finished, "output" | "hidden">> {
-    const { value, hidden } = await retryWhileStoreAway(storeRetry, () => secrecy.keep(runId, output, sensitive));
+    const { value, hidden } = await retryWhileStoreAway(storeRetry, () => secrecy.toStored(runId, output, sensitive));
     return { output: value, ...(hidden && { hidden }) };
   }
 

@@ -24,10 +24,10 @@ export async function withRetries(play: NodePlay, once: (attempt: number) => Pro
 }
 
 /** The signal that a node waits for. Undefined if the node's or the run's time elapses first. A parallel gate may prolong that time. */
-export async function toldInTime<T>({ running, frame, left }: NodePlay, name: string): Promise<T | undefined> {
+export async function signalInTime<T>({ running, frame, left }: NodePlay, name: string): Promise<T | undefined> {
   for (;;) {
-    const told = await orAborted(running.context.waitFor<T>(name, { timeoutMs: left() }), frame.signal);
-    if (told !== undefined || left() <= 0) return told;
+    const signal = await orAborted(running.context.waitFor<T>(name, { timeoutMs: left() }), frame.signal);
+    if (signal !== undefined || left() <= 0) return signal;
   }
 }
 

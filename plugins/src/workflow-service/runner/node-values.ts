@@ -25,8 +25,8 @@ export async function evaluated<T>(
   expressions: Iterable<Expression>,
   evaluate: (scope: ExpressionScope) => T,
 ): Promise<T> {
-  const kept = new Map<string, Evaluated>();
-  const scope = scopeOf(running, frame, kept);
+  const results = new Map<string, Evaluated>();
+  const scope = scopeOf(running, frame, results);
   let stopped: TakesLong | TurnUsed | undefined;
   try {
     return evaluate(scope);
@@ -37,7 +37,7 @@ export async function evaluated<T>(
   const signal = AbortSignal.any([frame.signal, running.context.signal]);
   const advance = advancing([...expressions], scope);
   while (stopped) {
-    if (stopped instanceof TakesLong) kept.set(stopped.source, await running.world.evaluateBeside(stopped, signal));
+    if (stopped instanceof TakesLong) results.set(stopped.source, await running.services.evaluateBeside(stopped, signal));
     stopped = await turnBudget.later(advance, signal);
   }
   // All results are known, and what was made of secrets as well.

@@ -18,7 +18,7 @@ export function childSignal(nodeId: string, runId: string): string {
 }
 
 /** Reports the end of a run to the run that started it, if there is one. Only the first report counts. Throws errors of the engine. */
-export async function tellParent(
+export async function notifyParent(
   engine: ports.Engine,
   { runId, parent }: Pick<RunRecord, "runId" | "parent">,
   ended: ChildEnd,

@@ -6,7 +6,7 @@ import type { RunRecords } from "../runs/run-records.ts";
 import { advanceRun } from "../contracts/run-state.ts";
 import type { Deadline } from "./deadline.ts";
 
-/** The parts of an execution that the board reads. */
+/** The parts of an execution that the openGates reads. */
 interface Executing {
   readonly live: Pick<LiveRun, "completedNodeCount" | "ledger">;
   readonly deadline: Pick<Deadline, "standstill">;
@@ -16,7 +16,7 @@ interface Executing {
  * Updates the record of an executing run: the gates that wait for a person, the pauses of the run's timeout, and the number of completed
  * nodes.
  */
-export class GateBoard {
+export class OpenGates {
   readonly #runs: RunRecords;
   readonly #runId: string;
   readonly #executing: Executing;

@@ -35,11 +35,11 @@ function forgetFiles({ running, nodeId }: NodePlay, attempt: number): Promise<vo
 }
 
 async function traced(
-  { running: { world, record }, node, nodeId }: NodePlay,
+  { running: { services, record }, node, nodeId }: NodePlay,
   attempt: number,
   work: () => Promise<Attempt>,
 ): Promise<Attempt> {
-  const trace = world.telemetry.work({ kind: "node", type: node.rules.type, node: nodeId, run: record.runId, attempt });
+  const trace = services.telemetry.work({ kind: "node", type: node.rules.type, node: nodeId, run: record.runId, attempt });
   try {
     const result = await trace.run(work);
     trace.end({ error: result.isOk ? undefined : result.code });
@@ -56,7 +56,7 @@ async function attemptOnce(
   const { running, node, nodeId, frame } = play;
   const { type, input, attempt, signal } = given;
   const { secrecy } = running;
-  const { clock, telemetry } = running.world;
+  const { clock, telemetry } = running.services;
   const { runId, workflowId, userId, depth: workflowDepth = 0, resumes } = running.record;
   const originalRunId = resumes && !endsItsRun(running.definition, nodeId) && { originalRunId: resumes.originalRunId };
   const startedAt = clock.now();
@@ -100,7 +100,7 @@ async function attemptOnce(
       const { code, retryable, retryAfterMs } = thrown;
       // The body may repeat what the node hides.
       const answered = node.sensitive && thrown.answer ? { status: thrown.answer.status } : thrown.answer;
-      const answer = keptAnswer(answered, secrecy);
+      const answer = storedAnswer(answered, secrecy);
       return { isOk: false, code, message: secrecy.mask(thrown.message), isFinal: !retryable, answer, retryAfterMs, usage };
     }
     telemetry.log.error("A node failed unexpectedly", { runId, nodeId }, thrown);
@@ -123,7 +123,7 @@ async function rememberable(
 ): Promise<Pick<Attempt & { isOk: true }, "output" | "hidden">> {
   const { record, secrecy } = running;
   const { value, hidden } = await retryWhileStoreAway(running.storeRetry, () =>
-    secrecy.keep(record.runId, output, node.sensitive),
+    secrecy.toStored(record.runId, output, node.sensitive),
   );
   return hidden ? { output: value, hidden } : { output };
 }
@@ -144,7 +144,7 @@ function eitherEnded(work: AbortSignal, frame: AbortSignal): AbortSignal {
 }
 
 /** A failed answer as it is stored and shown: without secrets, and with the beginning of a body that is too long. */
-function keptAnswer(
+function storedAnswer(
   answer: ports.FailedAnswer | undefined,
   secrecy: Pick<RunSecrecy, "mask" | "maskBeginning">,
 ): ports.FailedAnswer | undefined {

@@ -20,7 +20,7 @@ export async function playGraph(running: Running, graph: Graph, outer: Frame): P
   const over = new AbortController();
   const last = new AbortController();
   let endsAt: number | undefined;
-  const { clock } = running.world;
+  const { clock } = running.services;
   const winds = outer.prefix === "" && hasAlways(graph);
   const left = () => (endsAt === undefined ? (outer.left?.() ?? running.deadline.left()) : Math.max(0, endsAt - clock.now()));
   const play = new GraphPlay(running, graph, {
@@ -55,7 +55,7 @@ export async function playGraph(running: Running, graph: Graph, outer: Frame): P
       for (const each of [over, last]) each.abort(isGoingOn ? running.context.signal.reason : undefined);
       await play.settled();
     }
-    if (!isGoingOn) play.tellCancelled();
+    if (!isGoingOn) play.recordCancelled();
   }
 }
 
@@ -150,7 +150,7 @@ class GraphPlay {
     for (const node of this.#graph.nodes.values()) if (!node.isAlways) this.#cancel(node);
     for (;;) {
       if (this.#thrown) throw this.#thrown.error;
-      // The nodes that have no time any more are told as cancelled.
+      // The nodes that have no time any more are recorded as cancelled.
       if (!this.#always.signal.aborted) for (const id of scheduleLast(this.#graph, this.#events)) this.#start(this.#nodeOf(id));
       if (!this.isWorking) return;
       await new Promise<void>((resolve) => (this.#wake = resolve));
@@ -158,9 +158,9 @@ class GraphPlay {
   }
 
   /** Reports nodes that never started, if the graph did not end by itself. */
-  tellCancelled(): void {
+  recordCancelled(): void {
     const seen = new Set(this.#events.map(({ node }) => node));
-    for (const node of this.#graph.nodes.values()) if (!seen.has(node.id)) this.#tellUnplayed(node, "cancelled");
+    for (const node of this.#graph.nodes.values()) if (!seen.has(node.id)) this.#recordUnplayed(node, "cancelled");
   }
 
   #start(node: GraphNode): void {
@@ -212,7 +212,7 @@ class GraphPlay {
   #cancel(node: GraphNode): void {
     const seen = this.#events.filter((event) => event.node === node.id);
     if (seen.some(({ type }) => type !== "started")) return;
-    if (seen.length === 0) this.#tellUnplayed(node, "cancelled");
+    if (seen.length === 0) this.#recordUnplayed(node, "cancelled");
     this.#frame.nodes[node.id] = { status: "cancelled" };
     this.#events.push({ type: "cancelled", node: node.id });
   }
@@ -220,12 +220,12 @@ class GraphPlay {
   #skip(node: GraphNode): void {
     this.#frame.nodes[node.id] = { status: "skipped" };
     this.#events.push({ type: "skipped", node: node.id });
-    this.#tellUnplayed(node, "skipped");
+    this.#recordUnplayed(node, "skipped");
   }
 
-  #tellUnplayed({ id, rules, name }: GraphNode, status: "skipped" | "cancelled"): void {
+  #recordUnplayed({ id, rules, name }: GraphNode, status: "skipped" | "cancelled"): void {
     // An earlier execution finished or began it.
-    if (status === "cancelled" && this.#running.earlier.tellUnreached(`${this.#frame.prefix}${id}`)) return;
+    if (status === "cancelled" && this.#running.earlier.recordUnreached(`${this.#frame.prefix}${id}`)) return;
     this.#running.live.ledger.add({
       ...{ kind: "end", nodeId: `${this.#frame.prefix}${id}`, type: rules.type, name, status, attempts: 0 },
     });
@@ -244,8 +244,8 @@ export async function playOnFailure(
   running: Running,
   { node, nodes, error }: { readonly node: GraphNode; readonly nodes: Frame["nodes"]; readonly error: RunError },
 ): Promise<RunError> {
-  const { context, record, world, live } = running;
-  const { clock } = world;
+  const { context, record, services, live } = running;
+  const { clock } = services;
   const begun = await context.step("run failed", async () => ({ error, at: clock.now() }), { repeatable: true });
   const { code, message, nodeId = null } = begun.error;
   const left = () => Math.max(0, begun.at + WIND_UP_MS - clock.now());

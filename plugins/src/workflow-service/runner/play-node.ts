@@ -29,11 +29,11 @@ export function playNode(running: Running, node: GraphNode, frame: Frame, playGr
 }
 
 async function playIn(running: Running, node: GraphNode, frame: Frame, playGraph: PlayGraph): Promise<NodeOutcome> {
-  const { live, secrecy, context, world } = running;
+  const { live, secrecy, context, services } = running;
   const { ledger } = live;
   const nodeId = `${frame.prefix}${node.id}`;
   const about = { nodeId, type: node.rules.type, name: node.name };
-  let begun = world.clock.now();
+  let begun = services.clock.now();
   let inputs: Readonly<Record<string, unknown>> | undefined;
   let secretInputs: SensitivePaths | undefined;
   const end = (
@@ -41,9 +41,9 @@ async function playIn(running: Running, node: GraphNode, frame: Frame, playGraph
     result: Partial<NodeResult>,
     { error, kept }: { readonly error?: NodeError; readonly kept?: StoredResult } = {},
   ) => {
-    if (status === "cancelled" && running.earlier.tell(nodeId)) return;
+    if (status === "cancelled" && running.earlier.record(nodeId)) return;
     const startedAt = result.startedAt ?? begun;
-    const endedAt = result.endedAt ?? world.clock.now();
+    const endedAt = result.endedAt ?? services.clock.now();
     ledger.add({
       ...{ kind: "end", ...about, status, attempts: result.attempts ?? 1 },
       ...(inputs && { inputs: secrecy.show(inputs, secretInputs) }),
@@ -61,15 +61,15 @@ async function playIn(running: Running, node: GraphNode, frame: Frame, playGraph
       return { type: "skipped" };
     begun = Date.parse(ledger.start({ kind: "start", ...about, at: new Date(begun).toISOString() }));
     const { type } = node.rules;
-    const kind = world.kinds.get(type);
+    const kind = services.kinds.get(type);
     inputs = await evaluated(running, frame, expressionsOf(node, kind?.later), (scope) => fill(node, scope, kind?.later));
-    secretInputs = kind?.secretInputs?.(inputs, world);
+    secretInputs = kind?.secretInputs?.(inputs, services);
     if (secretInputs) secrecy.learn(inputs, secretInputs);
     const play = { running, node, nodeId, frame, inputs, playGraph, left: () => frame.left?.() ?? running.deadline.left() };
     const result = kind
       ? await sized(withinTime(play, begun, (played) => kind.play(played)))
-      : await playAttempts(world.nodes.get(type)!, play);
-    // This also covers results that an earlier version stored.
+      : await playAttempts(services.nodes.get(type)!, play);
+    // Stored results of an earlier execution are learned here, too.
     if (node.sensitive) secrecy.learn(result.output, node.sensitive);
     const isPlain = !node.sensitive && secrecy.isIdle;
     end("completed", result, { kept: isPlain ? plainResult(result) : await storedResult(running, node, result) });
@@ -112,7 +112,7 @@ async function storedResult(running: Running, { sensitive }: GraphNode, result: 
   const { hidden } = await retryWhileStoreAway(storeRetry, () => {
     // In the same turn, so that both know the same secrets: otherwise a value could be masked that is not encrypted.
     outputs = secrecy.show(result.output, sensitive);
-    return secrecy.keep(record.runId, result.output, sensitive);
+    return secrecy.toStored(record.runId, result.output, sensitive);
   });
   return { outputs, kept: { ...kept, ...(hidden && { hidden }) } };
 }
@@ -138,7 +138,7 @@ async function withinTime(whole: NodePlay, begun: number, play: (play: NodePlay)
   const { running, node, frame } = whole;
   const { timeoutMs } = node;
   if (timeoutMs === undefined) return play(whole);
-  const { clock } = running.world;
+  const { clock } = running.services;
   const { signal } = frame;
   const stop = new AbortController();
   const abort = () => stop.abort(signal.reason);
@@ -192,7 +192,7 @@ function toNodeError(running: Running, nodeId: string, thrown: unknown): NodeErr
   if (thrown instanceof AttemptsFailed) return thrown.error;
   if (isNodeFailed(thrown)) return { code: thrown.code, message: thrown.message };
   if (thrown instanceof ExpressionFailed) return { code: "expression_failed", message: thrown.message };
-  running.world.telemetry.log.error("A node failed unexpectedly", { runId: running.record.runId, nodeId }, thrown);
+  running.services.telemetry.log.error("A node failed unexpectedly", { runId: running.record.runId, nodeId }, thrown);
   return { code: "node_failed", message: "The node failed unexpectedly; the service's log says why" };
 }
 

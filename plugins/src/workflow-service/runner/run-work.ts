@@ -13,12 +13,12 @@ import type { StoredDefinitions } from "../runs/stored-definitions.ts";
 import { assertSize, filledIn } from "./node-values.ts";
 import { Deadline } from "./deadline.ts";
 import { type EarlierNodes, readEarlierNodes } from "./earlier-nodes.ts";
-import { GateBoard } from "./open-gates.ts";
+import { OpenGates } from "./open-gates.ts";
 import { isNodeFailed, NodeInterrupted } from "./attempt.ts";
 import { playGraph, playOnFailure } from "./play-graph.ts";
-import type { Frame, GraphOutcome, Running, World } from "./running.ts";
+import type { Frame, GraphOutcome, Running, RunnerServices } from "./running.ts";
 import { openReusedResults, type DoneNode, takeOver } from "./take-over.ts";
-import { tellParent } from "./notify-parent.ts";
+import { notifyParent } from "./notify-parent.ts";
 
 /** The input that the engine stores for an accepted run. The other data is in the run's record. */
 export interface RunInput {
@@ -38,7 +38,7 @@ interface RunWorkGiven {
   readonly definitions: StoredDefinitions;
   readonly engine: ports.Engine;
   readonly log: ports.EventLog;
-  readonly world: World;
+  readonly services: RunnerServices;
   readonly keeper: SecretKeeper;
 }
 
@@ -87,10 +87,10 @@ function cancelledOutcome({ aborted, reason }: AbortSignal): Outcome | undefined
   return { status: "cancelled", error: { code: "cancelled", message: reason.message } };
 }
 
-/** Gives a run the files that its results or its parameters name: those of the run that it resumes, repeats, or belongs to. */
+/** Gives a run the files that its results or its parameters name: those of the run that it resumes or belongs to. */
 async function takeFiles(
   files: FilesOfRun,
-  { resumes, parent, rerunOf }: RunRecord,
+  { resumes, parent }: RunRecord,
   { runs, parameters }: { readonly runs: RunRecords; readonly parameters: unknown },
 ): Promise<void> {
   for (let from = resumes; from;) {
@@ -99,14 +99,13 @@ async function takeFiles(
     // The results are those of the run before it, and so are their files.
     from = found && hasNoResults(found) ? found.resumes : undefined;
   }
-  // Earlier versions accepted a rerun without its files.
-  for (const from of [parent?.runId, rerunOf]) if (from !== undefined) await files.beginWith(from, filesIn(parameters));
+  if (parent) await files.beginWith(parent.runId, filesIn(parameters));
 }
 
 /** The work with which the engine executes runs. An error in a run is the end of the run, not a failure of the work. */
 export function createRunWork(given: RunWorkGiven) {
-  const { runs, live: liveRuns, definitions, engine, log, world, keeper } = given;
-  const { clock } = world;
+  const { runs, live: liveRuns, definitions, engine, log, services, keeper } = given;
+  const { clock } = services;
   const storeRetryOf = ({ signal }: ports.WorkContext): StoreRetry => ({ clock, signal, cancelledAttempts: CANCELLED_ATTEMPTS });
 
   // As a branch, so that the run is not parked while it reads or writes its stores.
@@ -119,7 +118,7 @@ export function createRunWork(given: RunWorkGiven) {
     // The run has ended, but the process died before the engine recorded the end of the work.
     if (!stored || isTerminal(stored.value.status)) return;
     const record = stored.value;
-    const trace = world.telemetry.work({
+    const trace = services.telemetry.work({
       ...{ kind: "run", workflow: record.workflowId, run: runId },
       ...{ attempt: context.attempt, traceparent: input.traceparent },
     });
@@ -131,7 +130,7 @@ export function createRunWork(given: RunWorkGiven) {
     try {
       await trace.run(() => {
         const about = { runId, workflow: record.workflowId };
-        world.telemetry.log.info(context.attempt === 1 ? "A workflow run began" : "A workflow run goes on", about);
+        services.telemetry.log.info(context.attempt === 1 ? "A workflow run began" : "A workflow run goes on", about);
         return begin();
       });
       isOver = true;
@@ -139,7 +138,7 @@ export function createRunWork(given: RunWorkGiven) {
       // If the error were only thrown, the run's record would not show that the run has ended.
       const cancelled = cancelledOutcome(context.signal);
       if (context.signal.aborted && (!cancelled || isStoreAway(error))) throw error;
-      if (!cancelled) world.telemetry.log.error("A run failed unexpectedly", { runId }, error);
+      if (!cancelled) services.telemetry.log.error("A run failed unexpectedly", { runId }, error);
       const outcome = cancelled ?? UNEXPECTED;
       await end(context, { record, trace, stored: undefined, outcome, live, decided: [], secrecy, earlier });
       isOver = true;
@@ -154,7 +153,8 @@ export function createRunWork(given: RunWorkGiven) {
       try {
         const { definition } = held;
         // At its first execution, a run has no ledger entries yet.
-        const isFirst = context.attempt === 1 && definition !== undefined && !record.resumes && !mayWait(definition, world.kinds);
+        const isFirst =
+          context.attempt === 1 && definition !== undefined && !record.resumes && !mayWait(definition, services.kinds);
         if (isFirst) live.ledger.begin();
         else await retryWhileStoreAway(storeRetry, () => live.ledger.recall());
         if (definition) await execute(definition);
@@ -168,7 +168,7 @@ export function createRunWork(given: RunWorkGiven) {
       live.ledger.add({ kind: "parameters", nodeId: "", parameters: value, ...(hidden && { hidden }) });
       const storeRetry = storeRetryOf(context);
       const about = { context, runId, definition, ledger: live.ledger, clock, storeRetry };
-      const found = await readEarlierNodes({ ...about, gates: world.gates, secrecy });
+      const found = await readEarlierNodes({ ...about, gates: services.gates, secrecy });
       const { resumes } = record;
       const refused = resumes && (await takeOver({ ...about, resumes, done: input.done, runs, log, keeper }));
       if (refused) {
@@ -180,13 +180,13 @@ export function createRunWork(given: RunWorkGiven) {
       if ("status" in opened)
         return end(context, { record, trace, stored, outcome: opened, live, decided: [], secrecy, earlier });
       const { parameters } = opened;
-      const files = world.filesOf(record, context.held, secrecy);
+      const files = services.filesOf(record, context.held, secrecy);
       if (files) await retryWhileStoreAway(storeRetry, () => takeFiles(files, record, { runs, parameters }));
       const endsAt = Date.parse(record.startedAt) + definition.timeoutMs;
       const deadline = new Deadline(clock, endsAt, record.standstill, record.gates?.length);
-      const board = new GateBoard(runs, record, { live, deadline });
+      const openGates = new OpenGates(runs, record, { live, deadline });
       const running: Running = {
-        ...{ context, definition, record, live, secrecy, deadline, board, storeRetry, world, files, earlier: found },
+        ...{ context, definition, record, live, secrecy, deadline, openGates, storeRetry, services, files, earlier: found },
         ...(resumes && { reused: await retryWhileStoreAway(storeRetry, () => openReusedResults(log, runId)) }),
         scope: {
           ...{ parameters, derived: secrecy.derived },
@@ -202,15 +202,15 @@ export function createRunWork(given: RunWorkGiven) {
         await end(context, {
           record,
           trace,
-          stored: board.hasWritten ? undefined : stored,
+          stored: openGates.hasWritten ? undefined : stored,
           outcome,
           live,
-          decided: board.decided,
+          decided: openGates.decided,
           secrecy,
           earlier,
         });
       } catch (error) {
-        if (context.signal.aborted) await board.leave().catch(() => {});
+        if (context.signal.aborted) await openGates.leave().catch(() => {});
         throw error;
       } finally {
         deadline.stop();
@@ -287,22 +287,22 @@ export function createRunWork(given: RunWorkGiven) {
     const { status, error, outputs, outputFields } = outcome;
     const { completedNodeCount } = live;
     const storeRetry = storeRetryOf(context);
-    // The parent is told first, because it can open the outputs in this form but not those in the ledger. After a crash in between, it is told
+    // The parent is notified first, because it can open the outputs in this form but not those in the ledger. After a crash in between, it is notified
     // the same again.
     if (parent) {
       await retryWhileStoreAway(storeRetry, async () => {
-        const { value: told, hidden } = await secrecy.keep(parent.runId, outputs, parent.sensitive);
-        await tellParent(engine, record, { status, outputs: told, hidden, message: error?.message });
+        const { value: shared, hidden } = await secrecy.toStored(parent.runId, outputs, parent.sensitive);
+        await notifyParent(engine, record, { status, outputs: shared, hidden, message: error?.message });
       });
     }
     if (earlier && status !== "completed") {
-      earlier.tellAll();
+      earlier.recordAll();
       // The run may have ended before it reached the nodes that wait for them.
       for (const childId of earlier.children) {
-        await retryWhileStoreAway(storeRetry, () => world.cancelRun(childId, `Run ${runId} has ended`));
+        await retryWhileStoreAway(storeRetry, () => services.cancelRun(childId, `Run ${runId} has ended`));
       }
       for (const turnId of earlier.turns) {
-        await retryWhileStoreAway(storeRetry, async () => world.turns?.stop(turnId, "workflow_over"));
+        await retryWhileStoreAway(storeRetry, async () => services.turns?.stop(turnId, "workflow_over"));
       }
     }
     live.ledger.cancelBegun(clock.now());
@@ -322,11 +322,11 @@ export function createRunWork(given: RunWorkGiven) {
         isComplete: earlier !== undefined,
         outputFields,
       });
-      const writes = [...runs.end(read, ended), ...decided.map((nodeId) => world.gates.forget(runId, nodeId))];
+      const writes = [...runs.end(read, ended), ...decided.map((nodeId) => services.gates.forget(runId, nodeId))];
       await live.ledger.end(writes, outputs === undefined ? undefined : secrecy.show(outputs, parent?.sensitive));
       const { startedAt, completedAt } = ended;
       const durationMs = startedAt && completedAt ? Date.parse(completedAt) - Date.parse(startedAt) : undefined;
-      world.usage?.ended({ kind: "run", name: record.workflowId, outcome: status, durationMs });
+      services.usage?.ended({ kind: "run", name: record.workflowId, outcome: status, durationMs });
     });
     const code = status === "completed" ? undefined : (error?.code ?? status);
     trace.end({ error: code });
@@ -336,7 +336,7 @@ export function createRunWork(given: RunWorkGiven) {
       outcome: status,
       ...(error && { code: error.code, nodeId: error.nodeId }),
     };
-    world.telemetry.log[status === "failed" ? "warn" : "info"]("A workflow run ended", about);
+    services.telemetry.log[status === "failed" ? "warn" : "info"]("A workflow run ended", about);
   }
 }
 
@@ -346,7 +346,7 @@ const known = new WeakMap<Definition, boolean>();
  * Whether runs of a definition can wait so long that the engine parks them. A parked run is executed again from the beginning. Finished steps
  * return their stored results, and its attempt is still the first.
  */
-function mayWait(definition: Definition, kinds: World["kinds"]): boolean {
+function mayWait(definition: Definition, kinds: RunnerServices["kinds"]): boolean {
   const answer =
     known.get(definition) ??
     hasWaits([...definition.graph.nodes.values(), ...(definition.onFailure ? [definition.onFailure] : [])], kinds);
@@ -354,7 +354,7 @@ function mayWait(definition: Definition, kinds: World["kinds"]): boolean {
   return answer;
 }
 
-function hasWaits(nodes: readonly GraphNode[], kinds: World["kinds"]): boolean {
+function hasWaits(nodes: readonly GraphNode[], kinds: RunnerServices["kinds"]): boolean {
   return nodes.some(
     ({ rules, retry, with: values }) =>
       kinds.get(rules.type)?.waits ||

@@ -12,7 +12,7 @@ import type { RunRecord } from "../runs/run-record.ts";
 import type { EarlierNodes } from "./earlier-nodes.ts";
 import type { ReusedResults } from "./take-over.ts";
 import type { Deadline } from "./deadline.ts";
-import type { GateBoard } from "./open-gates.ts";
+import type { OpenGates } from "./open-gates.ts";
 import type { RunSecrecy } from "../secrecy/run-secrecy.ts";
 
 /** One execution of a run: the parts that all its nodes share. */
@@ -26,7 +26,7 @@ export interface Running {
   /** Knows the values that may not be shown, or stored in plain form. */
   readonly secrecy: RunSecrecy;
   readonly deadline: Deadline;
-  readonly board: GateBoard;
+  readonly openGates: OpenGates;
   /** How calls of stores are retried, so that a run does not fail if a store is unavailable. */
   readonly storeRetry: StoreRetry;
   /** Results that earlier executions finished, and that this one may not reach. */
@@ -35,11 +35,11 @@ export interface Running {
   readonly reused?: ReusedResults | undefined;
   /** Undefined without storage for files. */
   readonly files: FilesOfRun | undefined;
-  readonly world: World;
+  readonly services: RunnerServices;
 }
 
 /** The services that nodes use outside their run. */
-export interface World {
+export interface RunnerServices {
   readonly clock: ports.Clock;
   readonly telemetry: ports.Telemetry;
   readonly usage: ports.Usage | undefined;
@@ -110,7 +110,7 @@ export interface NodeKind extends ports.NodeRules {
   /** Whether it can wait so long that the engine parks the run. */
   readonly waits?: boolean | undefined;
   /** The places of its evaluated values that are always secret. */
-  secretInputs?(inputs: Readonly<Record<string, unknown>>, world: World): SensitivePaths | undefined;
+  secretInputs?(inputs: Readonly<Record<string, unknown>>, services: RunnerServices): SensitivePaths | undefined;
   /** Throws NodeFailed, AttemptsFailed and NodeInterrupted. */
   play(play: NodePlay): Promise<NodeResult>;
 }
@@ -157,15 +157,15 @@ export type GraphOutcome =
   /** The signal of its frame aborted it from outside. */
   | { readonly type: "aborted" };
 
-/** Everything that expressions of a frame can name. `kept`: see ExpressionScope. */
+/** Everything that expressions of a frame can name. `results`: see ExpressionScope. */
 export function scopeOf(
   { scope }: Running,
   { nodes, item, index, previous, failure, gate }: Frame,
-  kept?: ExpressionScope["kept"],
+  results?: ExpressionScope["results"],
 ): ExpressionScope {
   // Each node makes one. A copy with `...` was among the most expensive functions of a short run.
   const { parameters, run, secrets, derived } = scope;
-  return { parameters, run, secrets, derived, nodes, item, index, previous, failure, gate, kept };
+  return { parameters, run, secrets, derived, nodes, item, index, previous, failure, gate, results };
 }
 
 /**

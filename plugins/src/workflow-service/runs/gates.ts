@@ -15,8 +15,8 @@ export interface GateDecision {
   readonly comment?: string | undefined;
   /** ISO 8601. */
   readonly decidedAt: string;
-  /** The holder of the credential with which it was decided. The role `instance` is that of the timeout. Earlier versions did not store it. */
-  readonly decidedBy?: Pick<ports.AuditActor, "role" | "userId" | "tokenId"> | undefined;
+  /** The holder of the credential with which it was decided. The role `instance` is that of the timeout. */
+  readonly decidedBy: Pick<ports.AuditActor, "role" | "userId" | "tokenId">;
 }
 
 /** The decision that counts. */
@@ -53,7 +53,7 @@ export function createGates(records: ports.Records, keeper: SecretKeeper) {
       sensitive?: SensitivePaths,
       audited?: { readonly audit: ports.Audit; readonly who: ports.AuditActor },
     ): Promise<CountingDecision> {
-      const { value, hidden } = await keeper.keep(runContext(runId), given, { sensitive: sensitive && ofGiven(sensitive) });
+      const { value, hidden } = await keeper.toStored(runContext(runId), given, { sensitive: sensitive && ofGiven(sensitive) });
       try {
         const stored = { ...value, decision, decidedAt, decidedBy, ...(hidden && { hidden }) };
         const write = decisions.write.put(keyOf(runId, nodeId), stored, "absent");
@@ -87,7 +87,7 @@ function ofGiven(sensitive: SensitivePaths): SensitivePaths {
 
 /** The output of a gate's node. */
 export function gateOutput({ decision, values, comment, decidedAt, decidedBy }: GateDecision) {
-  return { decision, values: values ?? {}, comment: comment ?? null, decidedAt, decidedBy: decidedBy ?? null };
+  return { decision, values: values ?? {}, comment: comment ?? null, decidedAt, decidedBy };
 }
 
 /** The signal that wakes the run up whose gate was decided. */

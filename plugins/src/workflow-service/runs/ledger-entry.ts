@@ -41,7 +41,7 @@ export interface NodeEnded extends OfNode {
   readonly startedAt?: string | undefined;
   readonly completedAt?: string | undefined;
   readonly durationMs?: number | undefined;
-  /** Set for results that a run which resumes this one can use. Absent in entries of earlier versions. Not shown. */
+  /** Set for results that a run which resumes this one can use. Absent if the result was too large. Not shown. */
   readonly kept?: KeptResult | undefined;
   /** The result was taken over from the run that this run resumes. */
   readonly reused?: true | undefined;

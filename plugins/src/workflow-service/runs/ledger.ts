@@ -11,7 +11,7 @@ export interface LedgerListener {
 }
 
 /** An entry, and the number of entries before it. */
-export interface PlacedEntry {
+export interface LocatedEntry {
   readonly position: number;
   readonly entry: LedgerEntry;
 }
@@ -187,7 +187,7 @@ export class Ledger {
     readonly follow?: boolean;
     readonly isStored?: boolean;
     readonly signal?: AbortSignal;
-  }): AsyncGenerator<PlacedEntry, void> {
+  }): AsyncGenerator<LocatedEntry, void> {
     let next = from;
     let sequence = 1;
     for (;;) {

@@ -15,13 +15,13 @@ import { isTerminal } from "../contracts/run-state.ts";
 
 /** Facts of an ended run that decide what a run which resumes it does. */
 export interface ResumableResults {
-  /** Absent in runs of earlier versions. */
+  /** Absent if they were too large for the history. */
   readonly parameters: ParametersTaken | undefined;
   /** Ids of the nodes that keep their results. */
   readonly finished: ReadonlySet<string>;
   /** Ids of the nodes that had started and did not finish, in order. The nodes inside a `map` or `loop` come after it. */
   readonly unfinished: readonly string[];
-  /** Whether the result of a completed node is not stored in a form that can be used again, as in runs of earlier versions. */
+  /** Whether the result of a completed node is not stored in a form that can be used again, because it was too large. */
   readonly isPartial: boolean;
 }
 

@@ -17,7 +17,7 @@ export class RunHints {
     this.#clock = clock;
   }
 
-  /** Writes a ledger soon after entries were added, and tells other processes when its log has more entries. */
+  /** Writes a ledger soon after entries were added, and notifies other processes when its log has more entries. */
   listener(runId: string, write: () => Promise<void>): LedgerListener {
     let timer: ports.Timer | undefined;
     return {
@@ -31,13 +31,13 @@ export class RunHints {
       written: () => {
         timer?.cancel();
         timer = undefined;
-        this.tell(runId);
+        this.notify(runId);
       },
     };
   }
 
   /** The log or the record of a run has changed. */
-  tell(runId: string): void {
+  notify(runId: string): void {
     this.#bus.publish(topicOf(runId), {});
   }
 
@@ -79,15 +79,15 @@ export class RunHints {
    */
   read(runId: string, since: ReaderMark, takenOver: () => void): ports.BusSubscription {
     const topic = `${topicOf(runId)}/reader`;
-    const tell = (): void => this.#bus.publish(topic, since);
+    const announce = (): void => this.#bus.publish(topic, since);
     const told = (message: unknown): void => {
       const other = message as ReaderMark;
       if (isLater(other, since)) takenOver();
       // The earlier reader was subscribed too late to hear of this one.
-      else if (isLater(since, other)) tell();
+      else if (isLater(since, other)) announce();
     };
-    const subscription = this.#bus.subscribe(topic, { told, missed: tell });
-    void subscription.active.then((isActive) => isActive && tell());
+    const subscription = this.#bus.subscribe(topic, { told, missed: announce });
+    void subscription.active.then((isActive) => isActive && announce());
     return subscription;
   }
 }

@@ -56,7 +56,7 @@ export interface RunRecord {
   readonly resumedBy?: { readonly runId: string; readonly idempotencyKey: string } | undefined;
   /** Set when it has ended and its history has all results of its finished nodes. */
   readonly isComplete?: true | undefined;
-  /** The values of its declared fields. Absent for runs of earlier versions. */
+  /** The values of its declared fields. Absent if the definition declares none. */
   readonly fields?: RunFields | undefined;
   /** Its depth in a chain of runs that start each other, also through agents; absent at the top. */
   readonly depth?: number | undefined;

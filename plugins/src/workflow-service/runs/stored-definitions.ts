@@ -42,19 +42,19 @@ export function createStoredDefinitions(given: {
   const { records, clock, current, load } = given;
   const stored = records.collection<StoredDefinition>({ name: "workflow-definitions", indexes: { by_use: ["usedUntil"] } });
   /** By hash: the `usedUntil` that this process wrote. */
-  const kept = new Map<string, number>();
+  const storedUntil = new Map<string, number>();
   /** Those that are not deployed any more, while runs execute with them. */
   const older = new Map<string, { readonly definition: Definition; users: number }>();
 
   return {
     /** Resolves when runs can be started with it. */
-    async keep(definition: Definition, document: string): Promise<void> {
+    async store(definition: Definition, document: string): Promise<void> {
       const { id, hash, text } = definition;
       const now = clock.now();
-      if ((kept.get(hash) ?? 0) > now) return;
+      if ((storedUntil.get(hash) ?? 0) > now) return;
       const usedUntil = now + USE_MS;
       await stored.put(hash, { workflowId: id, document, text, usedUntil });
-      kept.set(hash, usedUntil);
+      storedUntil.set(hash, usedUntil);
     },
     /** Keeps a stored definition for another run, also if it is no longer deployed. */
     renew(hash: string): Promise<void> {

@@ -33,27 +33,27 @@ export function maskBeginning(text: string, finder: SecretFinder): string {
   const end = text.length - finder.longest - BORDERS;
   let shown = "";
   let from = 0;
-  for (const place of joined(finder.find(text))) {
-    if (place.start >= end) break;
-    shown += text.slice(from, place.start) + MASKED;
-    from = place.end;
+  for (const range of joined(finder.find(text))) {
+    if (range.start >= end) break;
+    shown += text.slice(from, range.start) + MASKED;
+    from = range.end;
   }
   return from < end ? shown + text.slice(from, end) : shown;
 }
 
-/** Merges overlapping findings into one place. */
+/** Merges overlapping findings into one range. */
 function* joined(findings: Iterable<Finding>): Generator<{ readonly start: number; readonly end: number }, void> {
-  let place: { start: number; end: number } | undefined;
+  let range: { start: number; end: number } | undefined;
   for (const { start, end } of findings) {
-    if (place && start < place.end) {
-      place.start = Math.min(place.start, start);
-      place.end = Math.max(place.end, end);
+    if (range && start < range.end) {
+      range.start = Math.min(range.start, start);
+      range.end = Math.max(range.end, end);
     } else {
-      if (place) yield place;
-      place = { start, end };
+      if (range) yield range;
+      range = { start, end };
     }
   }
-  if (place) yield place;
+  if (range) yield range;
 }
 
 function masked(value: unknown, finder: SecretFinder): unknown {
@@ -88,10 +88,10 @@ export async function* maskBytes(source: AsyncIterable<Uint8Array>, finder: Secr
     // What begins later may go on in the next piece.
     const end = isEnd ? text.length : Math.max(0, text.length - finder.longest - BORDERS);
     let shown = "";
-    for (const place of joined(finder.find(text))) {
-      if (place.start >= end) break;
-      if (place.start >= covered) shown += text.slice(covered, place.start) + MASKED;
-      covered = Math.max(covered, place.end);
+    for (const range of joined(finder.find(text))) {
+      if (range.start >= end) break;
+      if (range.start >= covered) shown += text.slice(covered, range.start) + MASKED;
+      covered = Math.max(covered, range.end);
     }
     if (covered < end) shown += text.slice(covered, end);
     covered = Math.max(0, covered - end);

@@ -1,9 +1,9 @@
 import { ports } from "@portico/core";
-import { type SensitivePaths, placesOf, textsIn, valueAt, withValuesAt } from "./sensitive-paths.ts";
+import { type SensitivePaths, matchingPaths, textsIn, valueAt, withValuesAt } from "./sensitive-paths.ts";
 import { SENSITIVE_CHARACTERS, SENSITIVE_TEXTS } from "../contracts/limits.ts";
 import { type Mask, maskBeginning, MASKED, maskJson, maskBytes } from "./mask.ts";
 import { SecretFinder, SHORTEST_SECRET } from "./secret-finder.ts";
-import { type Kept, runContext, type SecretKeeper } from "./secret-keeper.ts";
+import { type StoredForm, runContext, type SecretKeeper } from "./secret-keeper.ts";
 
 /** Common words that are never treated as secrets. */
 const WORDS = new Set(["true", "false", "null"]);
@@ -45,17 +45,17 @@ export class RunSecrecy {
   /** Masks a node's output, including the values at its sensitive places. */
   show(output: unknown, sensitive?: SensitivePaths): unknown {
     if (!sensitive) return this.mask(output);
-    const places = placesOf(output, sensitive);
+    const paths = matchingPaths(output, sensitive);
     const shown = withValuesAt(
       output,
-      places.map((place) => [place, MASKED]),
+      paths.map((path) => [path, MASKED]),
     );
     return this.mask(shown);
   }
 
-  /** The values at these places are secret from now on, at any place. Throws NodeFailed if a run has too many secrets. */
+  /** The values at these places are secret from now on, at any path. Throws NodeFailed if a run has too many secrets. */
   learn(output: unknown, sensitive: SensitivePaths): void {
-    for (const place of placesOf(output, sensitive)) this.#add(textsIn(valueAt(output, place)));
+    for (const path of matchingPaths(output, sensitive)) this.#add(textsIn(valueAt(output, path)));
   }
 
   /** The result of an expression that read a secret is also secret. Throws NodeFailed if a run has too many secrets. */
@@ -68,17 +68,17 @@ export class RunSecrecy {
    * Returns the form of a value that may be stored with this or another run. Without secrets, it is the value itself. Throws
    * SealingUnavailable.
    */
-  keep<T>(runId: string, value: T, sensitive?: SensitivePaths): Promise<Kept<T>> {
-    return this.#keeper.keep(runContext(runId), value, { finder: this.#finder, sensitive });
+  toStored<T>(runId: string, value: T, sensitive?: SensitivePaths): Promise<StoredForm<T>> {
+    return this.#keeper.toStored(runContext(runId), value, { finder: this.#finder, sensitive });
   }
 
   /**
    * Restores a stored value. Its secrets are masked from now on. Throws NodeFailed if it cannot be restored, and
    * SealingUnavailable.
    */
-  async open<T>(runId: string, kept: Kept<T>): Promise<T> {
-    if (!kept.hidden) return kept.value;
-    const { value, secrets } = await this.#keeper.open(runContext(runId), kept);
+  async open<T>(runId: string, stored: StoredForm<T>): Promise<T> {
+    if (!stored.hidden) return stored.value;
+    const { value, secrets } = await this.#keeper.open(runContext(runId), stored);
     this.#add(secrets);
     return value;
   }

@@ -245,9 +245,9 @@ class TextTree<T> {
   }
 
   /** Values of the texts that begin at a position, the shortest first. */
-  *at(text: string, place: number): Generator<T, void> {
+  *at(text: string, offset: number): Generator<T, void> {
     let branch: Branch<T> | undefined = this.#root;
-    for (let end = place; ;) {
+    for (let end = offset; ;) {
       branch = branch.branches?.get(text.charCodeAt(end));
       // Slices are compared as blocks. `startsWith` compares single characters.
       if (!branch || text.slice(end, end + branch.label.length) !== branch.label) return;

@@ -1,28 +1,28 @@
 import { ports } from "@portico/core";
-import { type SensitivePaths, type Place, namesIn, placesOf, textsIn, valueAt, withValuesAt } from "./sensitive-paths.ts";
+import { type SensitivePaths, type JsonPath, namesIn, matchingPaths, textsIn, valueAt, withValuesAt } from "./sensitive-paths.ts";
 import { SecretFinder } from "./secret-finder.ts";
 import { MASKED, maskText } from "./mask.ts";
 
 /** The data that is stored with a concealed value. */
 export interface Hidden {
-  /** Texts that contain configured secrets, by place: the names of the secrets, and the literal parts around them. */
+  /** Texts that contain configured secrets, by path: the names of the secrets, and the literal parts around them. */
   readonly references?: Concealed["references"] | undefined;
   /** All other hidden values: a sealed `SealedContent`. */
   readonly sealed?: string | undefined;
 }
 
 /** The stored form of a value. `hidden` is a separate member, so that data of callers cannot imitate it. */
-export interface Kept<T = unknown> {
+export interface StoredForm<T = unknown> {
   readonly value: T;
   readonly hidden?: Hidden | undefined;
 }
 
 interface SealedContent {
-  readonly values: readonly (readonly [Place, unknown])[];
+  readonly values: readonly (readonly [JsonPath, unknown])[];
   readonly secrets: readonly string[];
 }
 
-interface Keeping {
+interface StoringOptions {
   /** Finds the secrets; default: the configured secrets. */
   readonly finder?: SecretFinder | undefined;
   /** Places whose values are always secret. */
@@ -76,7 +76,7 @@ export class SecretKeeper {
   /**
    * Returns the form of a value that may be stored. Without secrets, it is the value itself. It must be opened in the same context. Throws SealingUnavailable.
    */
-  async keep<T>(context: string, value: T, { finder = this.finder, sensitive }: Keeping = {}): Promise<Kept<T>> {
+  async toStored<T>(context: string, value: T, { finder = this.finder, sensitive }: StoringOptions = {}): Promise<StoredForm<T>> {
     if (finder.isEmpty && !sensitive) return { value };
     const concealed = conceal(value, finder, sensitive);
     if (!concealed) return { value };
@@ -94,7 +94,7 @@ export class SecretKeeper {
    */
   async open<T>(
     context: string,
-    { value, hidden }: Kept<T>,
+    { value, hidden }: StoredForm<T>,
   ): Promise<{ readonly value: T; readonly secrets: readonly string[] }> {
     if (!hidden) return { value, secrets: [] };
     const { references = [], sealed } = hidden;
@@ -140,22 +140,22 @@ type ReferringText = readonly (string | { readonly secret: string })[];
 interface Concealed {
   readonly shown: unknown;
   /** Texts that contain configured secrets. */
-  readonly references: readonly (readonly [Place, ReferringText])[];
+  readonly references: readonly (readonly [JsonPath, ReferringText])[];
   /** All other hidden values. */
-  readonly values: readonly (readonly [Place, unknown])[];
+  readonly values: readonly (readonly [JsonPath, unknown])[];
   /** The secrets in `values`. They are masked from then on wherever these values are used. */
   readonly secrets: readonly string[];
 }
 
 /** Removes found secrets and the values at sensitive places from a JSON value. Undefined if there is nothing to remove. */
 function conceal(value: unknown, finder: SecretFinder, sensitive: SensitivePaths = []): Concealed | undefined {
-  const references: [Place, ReferringText][] = [];
+  const references: [JsonPath, ReferringText][] = [];
   const secrets = new Set<string>();
-  const values: [Place, unknown][] = placesOf(value, sensitive).map((place) => [place, valueAt(value, place)]);
+  const values: [JsonPath, unknown][] = matchingPaths(value, sensitive).map((path) => [path, valueAt(value, path)]);
   for (const [, each] of values) for (const text of textsIn(each)) secrets.add(text);
   const rest = withValuesAt(
     value,
-    values.map(([place]) => [place, MASKED]),
+    values.map(([path]) => [path, MASKED]),
   );
 
   /** The current path of the walk. It is copied only if a secret is found. */
@@ -218,7 +218,7 @@ function toReferringText(text: string, finder: SecretFinder): ReferringText | un
 /** Restores the original value. `secretOf` returns the configured secrets by name. */
 function uncover({ shown, references, values }: Omit<Concealed, "secrets">, secretOf: (name: string) => string): unknown {
   const texts = references.map(
-    ([place, parts]) => [place, parts.map((part) => (typeof part === "string" ? part : secretOf(part.secret))).join("")] as const,
+    ([path, parts]) => [path, parts.map((part) => (typeof part === "string" ? part : secretOf(part.secret))).join("")] as const,
   );
   return withValuesAt(withValuesAt(shown, texts), values);
 }

@@ -39,16 +39,16 @@ export function fromSensitivePaths(paths: SensitivePaths): true | string[] {
 }
 
 /** Keys and indexes that lead to a place in a JSON value. An empty list means the whole value. */
-export type Place = readonly (string | number)[];
+export type JsonPath = readonly (string | number)[];
 
 const EVERY = "*";
 
 /** The places of paths in a value. Some may be inside others. */
-export function placesOf(value: unknown, paths: SensitivePaths): readonly Place[] {
+export function matchingPaths(value: unknown, paths: SensitivePaths): readonly JsonPath[] {
   return paths.flatMap((path) => [...along(value, path, [])]);
 }
 
-function* along(value: unknown, [key, ...rest]: readonly string[], before: Place): Generator<Place, void> {
+function* along(value: unknown, [key, ...rest]: readonly string[], before: JsonPath): Generator<JsonPath, void> {
   if (key === undefined) return yield before;
   if (typeof value !== "object" || value === null) return;
   const keys = key === EVERY ? Object.keys(value) : Object.hasOwn(value, key) ? [key] : [];
@@ -59,17 +59,17 @@ function* along(value: unknown, [key, ...rest]: readonly string[], before: Place
   }
 }
 
-export function valueAt(value: unknown, place: Place): unknown {
-  return place.reduce<unknown>((inner, key) => (inner as Record<string | number, unknown>)[key], value);
+export function valueAt(value: unknown, path: JsonPath): unknown {
+  return path.reduce<unknown>((inner, key) => (inner as Record<string | number, unknown>)[key], value);
 }
 
 /** Replaces values at some places. Only the changed parts are copied. If one place is inside another, the outer one is replaced. */
-export function withValuesAt(value: unknown, values: readonly (readonly [Place, unknown])[]): unknown {
+export function withValuesAt(value: unknown, values: readonly (readonly [JsonPath, unknown])[]): unknown {
   if (values.length === 0) return value;
-  const own = values.find(([place]) => place.length === 0);
+  const own = values.find(([path]) => path.length === 0);
   if (own) return own[1];
   if (typeof value !== "object" || value === null) return value;
-  const inner = new Map<string | number, (readonly [Place, unknown])[]>();
+  const inner = new Map<string | number, (readonly [JsonPath, unknown])[]>();
   for (const [[key, ...rest], each] of values) {
     const known = inner.get(key!);
     if (known) known.push([rest, each]);

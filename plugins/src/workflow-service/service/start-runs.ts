@@ -2,7 +2,7 @@ import { hasMoreLevels, ports, ServiceError } from "@portico/core";
 import type { SchemaChecks } from "@portico/core/kit";
 import { type Definition, nodeAt, outermost } from "../definition/definition.ts";
 import { workflowErrors } from "../contracts/errors.ts";
-import { secretPlaces } from "../definition/secret-places.ts";
+import { secretPaths } from "../definition/secret-paths.ts";
 import type { RunInput } from "../runner/run-work.ts";
 import type { DoneNode } from "../runner/take-over.ts";
 import { readFields, type ResumedRun, type RunRecord } from "../runs/run-record.ts";
@@ -91,13 +91,13 @@ export function createStartRun(given: {
     const checked = await checkSchema(checks, definition.parameters, order.parameters);
     if ("faults" in checked) throw workflowErrors.invalid_parameters(undefined, { parameters: checked.faults });
     if (resumes) await definitions.renew(definition.hash);
-    else await definitions.keep(definition, pathOf(definition.id) ?? definition.id);
+    else await definitions.store(definition, pathOf(definition.id) ?? definition.id);
     const now = clock.now();
     const runId = order.runId ?? newRunId(ids, now);
-    const sensitive = secretPlaces(definition.parameters, checked.value);
-    const kept = await (secrecy?.keep(runId, checked.value, sensitive) ??
-      keeper.keep(runContext(runId), checked.value, { sensitive }));
-    const parameterFields = readFields(definition.search?.parameters, checked.value, kept.value);
+    const sensitive = secretPaths(definition.parameters, checked.value);
+    const stored = await (secrecy?.toStored(runId, checked.value, sensitive) ??
+      keeper.toStored(runContext(runId), checked.value, { sensitive }));
+    const parameterFields = readFields(definition.search?.parameters, checked.value, stored.value);
     const record: RunRecord = {
       ...{ runId, workflowId: definition.id, definition: definition.hash, name: definition.name },
       ...{ nodeCount: definition.graph.nodes.size, completedNodeCount: 0, status: "running", instance },
@@ -114,8 +114,8 @@ export function createStartRun(given: {
     };
     const traceparent = telemetry.traceparent();
     const input: RunInput = {
-      ...{ runId, parameters: kept.value },
-      ...(kept.hidden && { hidden: kept.hidden }),
+      ...{ runId, parameters: stored.value },
+      ...(stored.hidden && { hidden: stored.hidden }),
       ...(done && { done: await keptDone(runId, definition, done) }),
       ...(traceparent !== undefined && { traceparent }),
     };
@@ -125,7 +125,7 @@ export function createStartRun(given: {
 
   async function keptDone(runId: string, definition: Definition, done: Omit<DoneNode, "hidden">): Promise<DoneNode> {
     const sensitive = nodeAt(definition, done.nodeId)?.node.sensitive;
-    const { value, hidden } = await keeper.keep(runContext(runId), done.output, { sensitive });
+    const { value, hidden } = await keeper.toStored(runContext(runId), done.output, { sensitive });
     return { ...done, output: value, ...(hidden && { hidden }) };
   }
 }

@@ -1,7 +1,7 @@
 import { ports, type Scope } from "@portico/core";
 import type { LiveRuns } from "../runs/live-runs.ts";
 import type { RunHints } from "../runs/run-hints.ts";
-import { tellParent } from "../runner/notify-parent.ts";
+import { notifyParent } from "../runner/notify-parent.ts";
 import { endedRun, type RunRecord } from "../runs/run-record.ts";
 import type { RunRecords } from "../runs/run-records.ts";
 import { isTerminal } from "../contracts/run-state.ts";
@@ -42,11 +42,11 @@ async function settleRun({ engine, runs, live, clock, hints }: Settling, runId: 
     : { code: "lost", message: "The engine no longer knows the run" };
   const end = { status, at: clock.now(), error };
   // Before its end is written, because writing the end is not repeated. A repeated report has no effect.
-  await tellParent(engine, stored.value, { status, message: error.message });
+  await notifyParent(engine, stored.value, { status, message: error.message });
   await runs.change(runId, (run) => endedRun(run, { ...end, completedNodeCount: run.completedNodeCount }));
   // No other code notifies the followers.
   live.find(runId)?.ledger.close();
-  hints?.tell(runId);
+  hints?.notify(runId);
   return true;
 }
 

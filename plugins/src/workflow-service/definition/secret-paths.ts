@@ -4,7 +4,7 @@ import type { JsonSchema } from "./definition.ts";
 import type { SensitivePaths } from "../secrecy/sensitive-paths.ts";
 
 /** The places of a value that a schema calls secret, in any of its branches. Undefined without such places. */
-export function secretPlaces(root: JsonSchema, value: unknown): SensitivePaths | undefined {
+export function secretPaths(root: JsonSchema, value: unknown): SensitivePaths | undefined {
   const { secret, leading } = secretsOf(root);
   if (!leading.has(root)) return undefined;
   const places: (readonly string[])[] = [];
