@@ -15,6 +15,7 @@ interface ShapeProblem {
 
 /** Maximum unknown keys that are reported. Authors see further ones after they have corrected the first. */
 const UNKNOWN_KEYS_TOLD = 200;
+
 /** Maximum depth of nested objects with unknown keys that are checked. */
 const ROUNDS = 50;
 
@@ -58,6 +59,41 @@ export function checkShape(schema: v.GenericSchema, value: unknown): ShapeProble
     }
   }
   return problems;
+}
+
+/** Keys whose literal value is a JSON Schema. */
+const SCHEMA_KEYS = new Set(["output", "form"]);
+
+/** Report the problems of a node's `with` as it is written. Values with templates are left out, because their results are unknown. */
+export function checkWith(
+  rules: ports.NodeRules,
+  written: Readonly<Record<string, unknown>>,
+  path: Path,
+  by: {
+    readonly source: Source;
+    report(problem: DefinitionProblem): void;
+    schemaFault(schema: Readonly<Record<string, unknown>>): SchemaFaultPlace | undefined;
+  },
+): void {
+  const { source, report } = by;
+  for (const problem of checkShape(rules.input, written)) {
+    if (isOfHole(problem, rules, written)) continue;
+    const at = [...path, ...problem.path];
+    report(problem.kind === "unknown-key" ? source.keyProblem(at, problem.message) : source.problem(at, problem.message));
+  }
+  for (const { path: below, message } of faultsOf(rules, written)) report(source.problem([...path, ...below], message));
+  for (const [key, value] of Object.entries(written)) {
+    if (rules.keys?.[key] !== "verbatim" || !SCHEMA_KEYS.has(key) || typeof value !== "object" || value === null) continue;
+    const fault = by.schemaFault(value as Record<string, unknown>);
+    if (fault) report(source.problem([...path, key, ...fault.path], fault.message));
+  }
+}
+
+/** The JSON type of a value in words, without the value. */
+export function kindInWords(input: unknown): string {
+  if (input === null) return "nothing";
+  if (Array.isArray(input)) return "a list";
+  return KINDS[typeof input === "object" ? "Object" : typeof input] ?? "something else";
 }
 
 function fewest(all: readonly ShapeProblem[][]): ShapeProblem[] {
@@ -115,13 +151,6 @@ function expected({ expected: word }: v.BaseIssue<unknown>): string {
     .join(" or ");
 }
 
-/** The JSON type of a value in words, without the value. */
-export function kindInWords(input: unknown): string {
-  if (input === null) return "nothing";
-  if (Array.isArray(input)) return "a list";
-  return KINDS[typeof input === "object" ? "Object" : typeof input] ?? "something else";
-}
-
 function without(value: unknown, path: Path, surplus: ReadonlySet<string>): unknown {
   if (typeof value !== "object" || value === null) return value;
   const [key, ...rest] = path;
@@ -167,34 +196,6 @@ function below(schema: AnySchema, key: string | number): AnySchema[] {
   if (schema.entries) return Object.hasOwn(schema.entries, key) ? [schema.entries[key]!] : [];
   const inner = schema.item ?? schema.value;
   return inner ? [inner] : [];
-}
-
-/** Keys whose literal value is a JSON Schema. */
-const SCHEMA_KEYS = new Set(["output", "form"]);
-
-/** Report the problems of a node's `with` as it is written. Values with templates are left out, because their results are unknown. */
-export function checkWith(
-  rules: ports.NodeRules,
-  written: Readonly<Record<string, unknown>>,
-  path: Path,
-  by: {
-    readonly source: Source;
-    report(problem: DefinitionProblem): void;
-    schemaFault(schema: Readonly<Record<string, unknown>>): SchemaFaultPlace | undefined;
-  },
-): void {
-  const { source, report } = by;
-  for (const problem of checkShape(rules.input, written)) {
-    if (isOfHole(problem, rules, written)) continue;
-    const at = [...path, ...problem.path];
-    report(problem.kind === "unknown-key" ? source.keyProblem(at, problem.message) : source.problem(at, problem.message));
-  }
-  for (const { path: below, message } of faultsOf(rules, written)) report(source.problem([...path, ...below], message));
-  for (const [key, value] of Object.entries(written)) {
-    if (rules.keys?.[key] !== "verbatim" || !SCHEMA_KEYS.has(key) || typeof value !== "object" || value === null) continue;
-    const fault = by.schemaFault(value as Record<string, unknown>);
-    if (fault) report(source.problem([...path, key, ...fault.path], fault.message));
-  }
 }
 
 function isOfHole({ path, kind }: ShapeProblem, rules: ports.NodeRules, written: Readonly<Record<string, unknown>>): boolean {

@@ -41,6 +41,80 @@ export function hasTemplate(value: unknown): boolean {
   return Object.values(value).some(hasTemplate);
 }
 
+/** The context of compiling one definition, and the receiver of its problems. */
+export interface Compiling {
+  readonly source: Source;
+  readonly types: ReadonlyMap<string, ports.NodeRules>;
+  readonly secrets: ReadonlySet<string>;
+  readonly expressions: Expressions;
+  /** Why a JSON Schema cannot be used. One reason is that all schemas of the definition together take too long. */
+  schemaFault(schema: Readonly<Record<string, unknown>>): SchemaFaultPlace | undefined;
+  report(problem: DefinitionProblem): void;
+  /** Counts one node; false if there are too many. */
+  count(): boolean;
+}
+
+/** A template of any JSON at a path. */
+export function compileValue(value: unknown, path: Path, names: Names, by: Compiling): Template {
+  return compileTemplate(
+    value,
+    (source) => by.expressions.compile(source, names),
+    (problem) => by.report(by.source.textProblem([...path, ...problem.path], problem.offset, problem.message)),
+  );
+}
+
+/** CEL as it is, or in `${{ }}`. */
+export function compileExpression(text: string, path: Path, names: Names, by: Compiling): Expression | undefined {
+  const wrapped = /^(\s*\$\{\{)([^]*)\}\}\s*$/.exec(text);
+  const compiled = by.expressions.compile(wrapped?.[2] ?? text, names);
+  if ("expression" in compiled) return compiled.expression;
+  const offset = wrapped?.[1]?.length ?? 0;
+  for (const problem of compiled.problems) by.report(by.source.textProblem(path, offset + problem.offset, problem.message));
+  return undefined;
+}
+
+/** One expression of a document, and its position. */
+export interface WrittenExpression {
+  readonly source: string;
+  readonly path: Path;
+  /** Character of the text at the path. */
+  readonly offset: number;
+}
+
+/** The expressions of nodes, as they are written. */
+export function* expressionsOfNodes(
+  nodes: unknown,
+  path: Path,
+  types: ReadonlyMap<string, ports.NodeRules>,
+): Generator<WrittenExpression, void> {
+  for (const [id, node] of entriesOf(nodes)) {
+    if (!isRecord(node)) continue;
+    const at = [...path, id];
+    // The word is no expression.
+    if (node["if"] !== "always") yield* bare(node["if"], [...at, "if"]);
+    const keys = types.get(String(node["type"]))?.keys ?? {};
+    for (const [key, value] of entriesOf(node["with"])) {
+      const below = [...at, "with", key];
+      const law = Object.hasOwn(keys, key) ? keys[key] : undefined;
+      if (law === "graph") yield* expressionsOfNodes(value, below, types);
+      else if (law === "expressions") for (const [name, each] of entriesOf(value)) yield* bare(each, [...below, name]);
+      else if (law === "expression" && typeof value === "string") yield* bare(value, below);
+      else if (law !== "verbatim") yield* expressionsOfTemplate(value, below);
+    }
+  }
+}
+
+/** Those in `${{ }}` anywhere in a value. */
+export function* expressionsOfTemplate(value: unknown, path: Path): Generator<WrittenExpression, void> {
+  if (typeof value === "string") {
+    for (const piece of piecesOf(value) ?? []) if (typeof piece !== "string") yield { ...piece, path };
+  } else if (Array.isArray(value)) {
+    for (const [index, each] of value.entries()) yield* expressionsOfTemplate(each, [...path, index]);
+  } else {
+    for (const [key, each] of entriesOf(value)) yield* expressionsOfTemplate(each, [...path, key]);
+  }
+}
+
 /** Undefined if the value contains no expression. Such a value is used directly and not copied for each evaluation. */
 function filler(
   value: unknown,
@@ -155,80 +229,6 @@ function endOfText(value: string, open: number): number | undefined {
     else if (value.startsWith(closing, at)) return at + closing.length - 1;
   }
   return undefined;
-}
-
-/** The context of compiling one definition, and the receiver of its problems. */
-export interface Compiling {
-  readonly source: Source;
-  readonly types: ReadonlyMap<string, ports.NodeRules>;
-  readonly secrets: ReadonlySet<string>;
-  readonly expressions: Expressions;
-  /** Why a JSON Schema cannot be used. One reason is that all schemas of the definition together take too long. */
-  schemaFault(schema: Readonly<Record<string, unknown>>): SchemaFaultPlace | undefined;
-  report(problem: DefinitionProblem): void;
-  /** Counts one node; false if there are too many. */
-  count(): boolean;
-}
-
-/** A template of any JSON at a path. */
-export function compileValue(value: unknown, path: Path, names: Names, by: Compiling): Template {
-  return compileTemplate(
-    value,
-    (source) => by.expressions.compile(source, names),
-    (problem) => by.report(by.source.textProblem([...path, ...problem.path], problem.offset, problem.message)),
-  );
-}
-
-/** CEL as it is, or in `${{ }}`. */
-export function compileExpression(text: string, path: Path, names: Names, by: Compiling): Expression | undefined {
-  const wrapped = /^(\s*\$\{\{)([^]*)\}\}\s*$/.exec(text);
-  const compiled = by.expressions.compile(wrapped?.[2] ?? text, names);
-  if ("expression" in compiled) return compiled.expression;
-  const offset = wrapped?.[1]?.length ?? 0;
-  for (const problem of compiled.problems) by.report(by.source.textProblem(path, offset + problem.offset, problem.message));
-  return undefined;
-}
-
-/** One expression of a document, and its position. */
-export interface WrittenExpression {
-  readonly source: string;
-  readonly path: Path;
-  /** Character of the text at the path. */
-  readonly offset: number;
-}
-
-/** The expressions of nodes, as they are written. */
-export function* expressionsOfNodes(
-  nodes: unknown,
-  path: Path,
-  types: ReadonlyMap<string, ports.NodeRules>,
-): Generator<WrittenExpression, void> {
-  for (const [id, node] of entriesOf(nodes)) {
-    if (!isRecord(node)) continue;
-    const at = [...path, id];
-    // The word is no expression.
-    if (node["if"] !== "always") yield* bare(node["if"], [...at, "if"]);
-    const keys = types.get(String(node["type"]))?.keys ?? {};
-    for (const [key, value] of entriesOf(node["with"])) {
-      const below = [...at, "with", key];
-      const law = Object.hasOwn(keys, key) ? keys[key] : undefined;
-      if (law === "graph") yield* expressionsOfNodes(value, below, types);
-      else if (law === "expressions") for (const [name, each] of entriesOf(value)) yield* bare(each, [...below, name]);
-      else if (law === "expression" && typeof value === "string") yield* bare(value, below);
-      else if (law !== "verbatim") yield* expressionsOfTemplate(value, below);
-    }
-  }
-}
-
-/** Those in `${{ }}` anywhere in a value. */
-export function* expressionsOfTemplate(value: unknown, path: Path): Generator<WrittenExpression, void> {
-  if (typeof value === "string") {
-    for (const piece of piecesOf(value) ?? []) if (typeof piece !== "string") yield { ...piece, path };
-  } else if (Array.isArray(value)) {
-    for (const [index, each] of value.entries()) yield* expressionsOfTemplate(each, [...path, index]);
-  } else {
-    for (const [key, each] of entriesOf(value)) yield* expressionsOfTemplate(each, [...path, key]);
-  }
 }
 
 /** CEL as it is, or in `${{ }}`. */

@@ -37,7 +37,9 @@ interface CatalogueNeeds {
 }
 
 const DEFINITION_NAME = /\.(?:ya?ml|json)$/i;
+
 const READ_AT_ONCE = 16;
+
 const PROBLEMS_LOGGED = 3;
 
 /** The loaded state of one document. */
@@ -108,6 +110,24 @@ export async function openCatalogue({ documents, log, load }: CatalogueNeeds, sc
     broken: () => shown.broken,
     reload: follow,
   };
+}
+
+/** The definitions that a service finds in its documents. */
+export interface DeployedDefinitions {
+  /** Ids of the definitions that can be used. */
+  readonly deployed: readonly string[];
+  readonly broken: readonly BrokenDefinition[];
+}
+
+/** Read all definitions once, as a service does when it starts. Rejects when the documents cannot be listed. */
+export async function readDeployed(
+  documents: Pick<ports.Documents, "list" | "read">,
+  loading: LoadingWith,
+): Promise<DeployedDefinitions> {
+  const once = { ...documents, watch: async () => async () => {} };
+  const load = (document: { readonly name: string; readonly text: string }) => loadDefinition(document, loading);
+  const catalogue = await openCatalogue({ documents: once, load, log: SILENT }, { onClose() {}, onReady() {} });
+  return { deployed: catalogue.list().map(({ id }) => id), broken: catalogue.broken() };
 }
 
 interface Shown {
@@ -207,24 +227,6 @@ function compare(one: string, other: string): number {
 
 function faultOf(error: unknown): string {
   return (error instanceof ports.DocumentsUnavailable ? error.fault : undefined) ?? "cannot be read";
-}
-
-/** The definitions that a service finds in its documents. */
-export interface DeployedDefinitions {
-  /** Ids of the definitions that can be used. */
-  readonly deployed: readonly string[];
-  readonly broken: readonly BrokenDefinition[];
-}
-
-/** Read all definitions once, as a service does when it starts. Rejects when the documents cannot be listed. */
-export async function readDeployed(
-  documents: Pick<ports.Documents, "list" | "read">,
-  loading: LoadingWith,
-): Promise<DeployedDefinitions> {
-  const once = { ...documents, watch: async () => async () => {} };
-  const load = (document: { readonly name: string; readonly text: string }) => loadDefinition(document, loading);
-  const catalogue = await openCatalogue({ documents: once, load, log: SILENT }, { onClose() {}, onReady() {} });
-  return { deployed: catalogue.list().map(({ id }) => id), broken: catalogue.broken() };
 }
 
 /** No log here: the caller reports broken definitions. */

@@ -41,6 +41,66 @@ export function readDefinitions(loading: LoadingWith, { clock, log }: ReadingNee
   };
 }
 
+/** Reads the text of a stored definition as JSON. Undefined if it cannot be read. Never rejects. */
+export type ReadWritten = (text: string) => Promise<unknown>;
+
+/** Reads texts of any size. Long texts are parsed in a thread, so that they do not block the event loop. */
+export function readWritten(clock: ports.Clock, scope: Scope): ReadWritten {
+  const thread = createReadingThread(clock);
+  scope.onClose(() => thread.close());
+  return async (text) => {
+    if (text.length <= READ_HERE_CHARACTERS) {
+      const read = readSource(text, { isStored: true });
+      return "source" in read ? read.source.value : undefined;
+    }
+    const answer = await thread.ask({ text, isStored: true }, () => {}).catch(() => undefined);
+    return answer && "json" in answer ? (JSON.parse(answer.json) as unknown) : undefined;
+  };
+}
+
+/** A job for the thread: to read a text, or to find the positions of problems in it. */
+export interface ReadingJob {
+  readonly text: string;
+  /** See `DefinitionText`. */
+  readonly isStored?: boolean | undefined;
+  readonly locations?: readonly WantedLocation[];
+}
+
+/** The location of a problem: the value at a path, its key, or a character of its text. */
+interface WantedLocation {
+  readonly of: "value" | "key" | "text";
+  readonly path: Path;
+  readonly offset: number;
+}
+
+export type ReadingAnswer =
+  /** The document as JSON text, which is faster to transfer than the values. */
+  | { readonly json: string }
+  | { readonly problems: readonly DefinitionProblem[] }
+  | { readonly locations: readonly Pick<DefinitionProblem, "line" | "column">[] };
+
+/** Large documents take memory. */
+const IDLE_MS = 10_000;
+
+const MEMORY_MB = 512;
+
+/** Reads documents in a thread, one after another. */
+interface ReadingThread {
+  /** Rejects if the thread runs out of memory or time, or is closed. `slow` is called if this job takes long. */
+  ask(job: ReadingJob, slow: () => void): Promise<ReadingAnswer>;
+  close(): Promise<void>;
+}
+
+export function createReadingThread(clock: ports.Clock, { readingMs = READING_MS } = {}): ReadingThread {
+  const module = () => new URL(import.meta.resolve("#reading-worker"));
+  const options = { name: "reading", module, memoryMb: MEMORY_MB, cpuMs: readingMs, idleMs: IDLE_MS };
+  const thread = new JobThread<ReadingJob, ReadingAnswer>(options, clock);
+  return {
+    ask: (job, slow) => thread.run(job, { slow: { afterMs: SLOW_READING_MS, tell: slow } }),
+    close: () => thread.close(),
+  };
+}
+
 async function loadBeside(
   ask: (job: ReadingJob) => Promise<ReadingAnswer>,
   document: DefinitionText,
@@ -88,63 +148,4 @@ class UnlocatedSource implements Source {
     this.#locations.set(problem, location);
     return problem;
   }
-}
-
-/** Reads the text of a stored definition as JSON. Undefined if it cannot be read. Never rejects. */
-export type ReadWritten = (text: string) => Promise<unknown>;
-
-/** Reads texts of any size. Long texts are parsed in a thread, so that they do not block the event loop. */
-export function readWritten(clock: ports.Clock, scope: Scope): ReadWritten {
-  const thread = createReadingThread(clock);
-  scope.onClose(() => thread.close());
-  return async (text) => {
-    if (text.length <= READ_HERE_CHARACTERS) {
-      const read = readSource(text, { isStored: true });
-      return "source" in read ? read.source.value : undefined;
-    }
-    const answer = await thread.ask({ text, isStored: true }, () => {}).catch(() => undefined);
-    return answer && "json" in answer ? (JSON.parse(answer.json) as unknown) : undefined;
-  };
-}
-
-/** A job for the thread: to read a text, or to find the positions of problems in it. */
-export interface ReadingJob {
-  readonly text: string;
-  /** See `DefinitionText`. */
-  readonly isStored?: boolean | undefined;
-  readonly locations?: readonly WantedLocation[];
-}
-
-/** The location of a problem: the value at a path, its key, or a character of its text. */
-interface WantedLocation {
-  readonly of: "value" | "key" | "text";
-  readonly path: Path;
-  readonly offset: number;
-}
-
-export type ReadingAnswer =
-  /** The document as JSON text, which is faster to transfer than the values. */
-  | { readonly json: string }
-  | { readonly problems: readonly DefinitionProblem[] }
-  | { readonly locations: readonly Pick<DefinitionProblem, "line" | "column">[] };
-
-/** Large documents take memory. */
-const IDLE_MS = 10_000;
-const MEMORY_MB = 512;
-
-/** Reads documents in a thread, one after another. */
-interface ReadingThread {
-  /** Rejects if the thread runs out of memory or time, or is closed. `slow` is called if this job takes long. */
-  ask(job: ReadingJob, slow: () => void): Promise<ReadingAnswer>;
-  close(): Promise<void>;
-}
-
-export function createReadingThread(clock: ports.Clock, { readingMs = READING_MS } = {}): ReadingThread {
-  const module = () => new URL(import.meta.resolve("#reading-worker"));
-  const options = { name: "reading", module, memoryMb: MEMORY_MB, cpuMs: readingMs, idleMs: IDLE_MS };
-  const thread = new JobThread<ReadingJob, ReadingAnswer>(options, clock);
-  return {
-    ask: (job, slow) => thread.run(job, { slow: { afterMs: SLOW_READING_MS, tell: slow } }),
-    close: () => thread.close(),
-  };
 }

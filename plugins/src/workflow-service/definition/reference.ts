@@ -8,6 +8,21 @@ export function nodeReference(types: ReadonlyMap<string, ports.NodeRules>): stri
   return all.map(section).join("\n\n");
 }
 
+/** All functions of expressions with their examples, as Markdown. */
+export function functionReference(): string {
+  return FUNCTION_GROUPS.map(({ title, functions }) =>
+    [
+      `### ${title}`,
+      "",
+      "| function | | example |",
+      "|---|---|---|",
+      ...functions.map(({ usage, summary, example: [expression, value] }) =>
+        row([code(usage), summary, `${code(expression)} is ${code(JSON.stringify(value))}`]),
+      ),
+    ].join("\n"),
+  ).join("\n\n");
+}
+
 function section(rules: ports.NodeRules): string {
   const schema = new SchemaBook("#/$defs/").of(rules.type, rules.input);
   const options = (schema["anyOf"] ?? schema["oneOf"]) as readonly JsonSchema[] | undefined;
@@ -54,21 +69,6 @@ function takes(schema: JsonSchema, law: string | undefined): string {
 
 function escaped(text: string): string {
   return text.replaceAll("|", "\\|");
-}
-
-/** All functions of expressions with their examples, as Markdown. */
-export function functionReference(): string {
-  return FUNCTION_GROUPS.map(({ title, functions }) =>
-    [
-      `### ${title}`,
-      "",
-      "| function | | example |",
-      "|---|---|---|",
-      ...functions.map(({ usage, summary, example: [expression, value] }) =>
-        row([code(usage), summary, `${code(expression)} is ${code(JSON.stringify(value))}`]),
-      ),
-    ].join("\n"),
-  ).join("\n\n");
 }
 
 function code(text: string): string {

@@ -35,6 +35,11 @@ export function secretPaths(root: JsonSchema, value: unknown): SensitivePaths | 
   return places.length > 0 ? places : undefined;
 }
 
+/** Whether a schema says that its value is a secret. */
+export function isSecretSchema(schema: unknown): boolean {
+  return isRecord(schema) && (schema["writeOnly"] === true || schema["format"] === "password");
+}
+
 interface Inner extends Subschema {
   readonly within: JsonSchema;
 }
@@ -81,9 +86,4 @@ function secretsOf(root: JsonSchema): Secrets {
 /** Whether a schema refers to another by its `$anchor` or `$id`. */
 function hasNamedReference({ $ref, $dynamicRef }: JsonSchema): boolean {
   return [$ref, $dynamicRef].some((each) => typeof each === "string" && !/^#(?:\/|$)/.test(each));
-}
-
-/** Whether a schema says that its value is a secret. */
-export function isSecretSchema(schema: unknown): boolean {
-  return isRecord(schema) && (schema["writeOnly"] === true || schema["format"] === "password");
 }

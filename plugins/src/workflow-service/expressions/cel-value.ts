@@ -17,6 +17,30 @@ export function toCelValue(value: unknown): unknown {
   return made;
 }
 
+/**
+ * The result of an expression as JSON. Integers that JSON cannot represent exactly become texts, timestamps become ISO 8601, and durations
+ * become `1.5s`. JSON values are not copied. Throws Refused for values that JSON cannot represent.
+ */
+export function toJson(value: unknown): unknown {
+  switch (typeof value) {
+    case "string":
+    case "boolean":
+      return value;
+    case "number":
+      if (Number.isFinite(value)) return value;
+      throw new Refused("it comes to a number that JSON does not have");
+    case "bigint":
+      return wholeNumber(value);
+    case "undefined":
+      return null;
+    case "object":
+      if (value === null) return null;
+      return Array.isArray(value) ? listToJson(value) : structuredToJson(value);
+    default:
+      throw new Refused("it comes to something that JSON does not have");
+  }
+}
+
 /** The fields of an object, or of the map that replaces one. */
 export function fieldsOf(value: object): readonly (readonly [string, unknown])[] {
   return value instanceof Map ? [...(value as Map<string, unknown>)] : Object.entries(value);
@@ -28,6 +52,11 @@ export function isFields(value: unknown): value is object {
   if (value instanceof Map) return true;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;
+}
+
+/** The reason why a function of the language refused. The message quotes no value. */
+export class Refused extends Error {
+  override readonly name = "Refused";
 }
 
 function converted(value: unknown): unknown {
@@ -53,30 +82,6 @@ function record(values: Readonly<Record<string, unknown>>): object {
   }
   const all = made ?? values;
   return Object.hasOwn(values, "constructor") ? new Map(Object.entries(all)) : all;
-}
-
-/**
- * The result of an expression as JSON. Integers that JSON cannot represent exactly become texts, timestamps become ISO 8601, and durations
- * become `1.5s`. JSON values are not copied. Throws Refused for values that JSON cannot represent.
- */
-export function toJson(value: unknown): unknown {
-  switch (typeof value) {
-    case "string":
-    case "boolean":
-      return value;
-    case "number":
-      if (Number.isFinite(value)) return value;
-      throw new Refused("it comes to a number that JSON does not have");
-    case "bigint":
-      return wholeNumber(value);
-    case "undefined":
-      return null;
-    case "object":
-      if (value === null) return null;
-      return Array.isArray(value) ? listToJson(value) : structuredToJson(value);
-    default:
-      throw new Refused("it comes to something that JSON does not have");
-  }
 }
 
 function wholeNumber(value: bigint): unknown {
@@ -121,9 +126,4 @@ function recordToJson(values: Record<string, unknown>): Record<string, unknown> 
     setOwn(converted, key, json);
   }
   return converted ?? values;
-}
-
-/** The reason why a function of the language refused. The message quotes no value. */
-export class Refused extends Error {
-  override readonly name = "Refused";
 }

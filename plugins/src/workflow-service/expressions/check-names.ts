@@ -27,9 +27,13 @@ export interface NameProblem {
 }
 
 const RUN_FIELDS = ["id", "workflowId", "startedAt"];
+
 const FAILURE_FIELDS = ["runId", "workflowId", "nodeId", "code", "message", "startedAt", "endedAt"];
+
 const NODE_FIELDS = ["output", "status", "error"];
+
 const BINDING = new Set(["all", "exists", "exists_one", "map", "filter", "sortBy"]);
+
 /** Names that the language defines: types, for `type(x) == int`, and namespaces. */
 const LANGUAGE_NAMES = new Set([
   ...["bool", "int", "uint", "double", "string", "bytes", "list", "map", "type", "null_type", "dyn"],
@@ -41,6 +45,87 @@ export function checkNames(tree: SyntaxNode, names: Names): NameProblem[] {
   const problems: NameProblem[] = [];
   walk(tree, { names, bound: new Set(), report: (offset, message) => void problems.push({ offset, message }) });
   return problems;
+}
+
+/** The part of a scope that an expression reads. Names of nodes and secrets are never computed, so only the named ones are taken. */
+export function readScope(tree: SyntaxNode, scope: ExpressionScope): ExpressionScope {
+  const chains = chainsOf(tree);
+  const roots = new Set(chains.map(({ root }) => root));
+  const namedBelow = (wanted: string) => chains.flatMap(({ root, keys }) => (root === wanted ? keys.slice(0, 1) : []));
+  return {
+    parameters: roots.has("parameters") ? scope.parameters : null,
+    nodes: pick(scope.nodes, namedBelow("nodes")),
+    run: scope.run,
+    secrets: pick(scope.secrets, namedBelow("secrets")),
+    item: roots.has("item") ? scope.item : null,
+    index: scope.index,
+    previous: roots.has("previous") ? scope.previous : null,
+    gate: roots.has("gate") ? scope.gate : null,
+    failure: roots.has("failure") ? scope.failure : null,
+  };
+}
+
+/** Every `root.a["b"]…` of a parsed expression, including those inside brackets. */
+export function chainsOf(tree: SyntaxNode): Chain[] {
+  const chain = chainOf(tree);
+  const below = chain ? chain.inner : childrenOf(tree);
+  return [...(chain ? [chain] : []), ...below.flatMap(chainsOf)];
+}
+
+/** A message about an unknown name. It suggests the most similar known name, or lists the known names if there are few. */
+export function unknown(what: string, written: string, known: Iterable<string>): string {
+  const all = [...known];
+  const nearest = nearestWord(written, all);
+  if (nearest !== undefined) return `There is no ${what} "${written}": did you mean "${nearest}"?`;
+  const few = all.length > 0 && all.length <= 20 ? `: there is ${listed(all)}` : "";
+  return `There is no ${what} "${written}"${few}`;
+}
+
+/** Something that authors write because other languages have it, and what to write instead. */
+interface Slip {
+  readonly written: RegExp;
+  readonly instead: string;
+}
+
+const SLIPS: readonly Slip[] = [
+  { written: /\?\?/, instead: "a default is `has(parameters.a) ? parameters.a : 'b'`" },
+  { written: /\?\.[A-Za-z_]/, instead: "ask first: `has(parameters.a) ? parameters.a.b : null`" },
+  { written: /===|!==/, instead: "write `==` or `!=`" },
+  { written: /=>/, instead: "write the name of the element first: `LIST.map(each, each.name)`" },
+  { written: /`/, instead: "join texts with `+`, or use `'%s: %d'.format([a, b])`" },
+  { written: /\btypeof\b/, instead: "write `type(VALUE) == string`" },
+  { written: /\.(?:toUpperCase|upper|uppercase|toUpper)\(/, instead: "write `TEXT.upperAscii()`" },
+  { written: /\.(?:toLowerCase|lower|lowercase|toLower)\(/, instead: "write `TEXT.lowerAscii()`" },
+  { written: /\.includes\(/, instead: "write `TEXT.contains(PART)`, or `VALUE in LIST`" },
+  { written: /\.(?:length|count)\b/, instead: "write `size(VALUE)`" },
+  { written: /\.replaceAll\(/, instead: "write `TEXT.replace(OLD, NEW)`, which replaces all" },
+  { written: /\.some\(/, instead: "write `LIST.exists(each, TEST)`" },
+  { written: /\.every\(/, instead: "write `LIST.all(each, TEST)`" },
+  { written: /\.find\(/, instead: "write `LIST.filter(each, TEST)[0]`" },
+  { written: /\.(?:toString\(|toFixed\()|\b(?:String|str)\(/, instead: "write `string(VALUE)`, or `'%.2f'.format([VALUE])`" },
+  { written: /\b(?:Number|parseInt|parseFloat|number|float)\(/, instead: "write `int(VALUE)` or `double(VALUE)`" },
+  { written: /\bJSON\./, instead: "write `json.encode(VALUE)` or `json.decode(TEXT)`" },
+  { written: /\bMath\./, instead: "write `math.round(NUMBER)`, `math.greatest(LIST)` and so on" },
+  { written: /\bObject\.|\bkeys\(/, instead: "the keys of an object are `OBJECT.map(key, key)`" },
+  { written: /\bencodeURIComponent\(/, instead: "write `url.encode(TEXT)`" },
+  {
+    written: /\b(?:now|today)\(|\bDate\b/,
+    instead: "no function reads the clock: the start of the run is `timestamp(run.startedAt)`",
+  },
+  {
+    written: /\b(?:uuid|random|randomUUID)\(/,
+    instead: "no function reads chance: an id that is unique for the run is `run.id`",
+  },
+  {
+    written: /^Logical operator requires/,
+    instead: "`||` and `&&` take true and false: a default is `has(parameters.a) ? parameters.a : 'b'`",
+  },
+];
+
+/** What to write instead, for an expression that cannot be used; "" if it has none of the usual slips. `fault`: what the library says. */
+export function hintFor(source: string, fault = ""): string {
+  const slip = SLIPS.find(({ written }) => written.test(source) || written.test(fault));
+  return slip ? `; ${slip.instead}` : "";
 }
 
 interface Walk {
@@ -87,13 +172,6 @@ function checkPattern(pattern: SyntaxNode, { report }: Walk): void {
     if (!(cause instanceof Refused)) throw cause;
     report(pattern.start, cause.message);
   }
-}
-
-/** Every `root.a["b"]…` of a parsed expression, including those inside brackets. */
-export function chainsOf(tree: SyntaxNode): Chain[] {
-  const chain = chainOf(tree);
-  const below = chain ? chain.inner : childrenOf(tree);
-  return [...(chain ? [chain] : []), ...below.flatMap(chainsOf)];
 }
 
 /** `root.a["b"]…`, up to the first key that is computed. */
@@ -185,82 +263,8 @@ function unknownNode(written: string, known: Iterable<string>): string {
   return `There is no node "${written}": an id with a hyphen is written \`nodes['${hyphened}']\``;
 }
 
-/** A message about an unknown name. It suggests the most similar known name, or lists the known names if there are few. */
-export function unknown(what: string, written: string, known: Iterable<string>): string {
-  const all = [...known];
-  const nearest = nearestWord(written, all);
-  if (nearest !== undefined) return `There is no ${what} "${written}": did you mean "${nearest}"?`;
-  const few = all.length > 0 && all.length <= 20 ? `: there is ${listed(all)}` : "";
-  return `There is no ${what} "${written}"${few}`;
-}
-
 function listed(words: readonly string[]): string {
   return words.join(", ");
-}
-
-/** Something that authors write because other languages have it, and what to write instead. */
-interface Slip {
-  readonly written: RegExp;
-  readonly instead: string;
-}
-
-const SLIPS: readonly Slip[] = [
-  { written: /\?\?/, instead: "a default is `has(parameters.a) ? parameters.a : 'b'`" },
-  { written: /\?\.[A-Za-z_]/, instead: "ask first: `has(parameters.a) ? parameters.a.b : null`" },
-  { written: /===|!==/, instead: "write `==` or `!=`" },
-  { written: /=>/, instead: "write the name of the element first: `LIST.map(each, each.name)`" },
-  { written: /`/, instead: "join texts with `+`, or use `'%s: %d'.format([a, b])`" },
-  { written: /\btypeof\b/, instead: "write `type(VALUE) == string`" },
-  { written: /\.(?:toUpperCase|upper|uppercase|toUpper)\(/, instead: "write `TEXT.upperAscii()`" },
-  { written: /\.(?:toLowerCase|lower|lowercase|toLower)\(/, instead: "write `TEXT.lowerAscii()`" },
-  { written: /\.includes\(/, instead: "write `TEXT.contains(PART)`, or `VALUE in LIST`" },
-  { written: /\.(?:length|count)\b/, instead: "write `size(VALUE)`" },
-  { written: /\.replaceAll\(/, instead: "write `TEXT.replace(OLD, NEW)`, which replaces all" },
-  { written: /\.some\(/, instead: "write `LIST.exists(each, TEST)`" },
-  { written: /\.every\(/, instead: "write `LIST.all(each, TEST)`" },
-  { written: /\.find\(/, instead: "write `LIST.filter(each, TEST)[0]`" },
-  { written: /\.(?:toString\(|toFixed\()|\b(?:String|str)\(/, instead: "write `string(VALUE)`, or `'%.2f'.format([VALUE])`" },
-  { written: /\b(?:Number|parseInt|parseFloat|number|float)\(/, instead: "write `int(VALUE)` or `double(VALUE)`" },
-  { written: /\bJSON\./, instead: "write `json.encode(VALUE)` or `json.decode(TEXT)`" },
-  { written: /\bMath\./, instead: "write `math.round(NUMBER)`, `math.greatest(LIST)` and so on" },
-  { written: /\bObject\.|\bkeys\(/, instead: "the keys of an object are `OBJECT.map(key, key)`" },
-  { written: /\bencodeURIComponent\(/, instead: "write `url.encode(TEXT)`" },
-  {
-    written: /\b(?:now|today)\(|\bDate\b/,
-    instead: "no function reads the clock: the start of the run is `timestamp(run.startedAt)`",
-  },
-  {
-    written: /\b(?:uuid|random|randomUUID)\(/,
-    instead: "no function reads chance: an id that is unique for the run is `run.id`",
-  },
-  {
-    written: /^Logical operator requires/,
-    instead: "`||` and `&&` take true and false: a default is `has(parameters.a) ? parameters.a : 'b'`",
-  },
-];
-
-/** What to write instead, for an expression that cannot be used; "" if it has none of the usual slips. `fault`: what the library says. */
-export function hintFor(source: string, fault = ""): string {
-  const slip = SLIPS.find(({ written }) => written.test(source) || written.test(fault));
-  return slip ? `; ${slip.instead}` : "";
-}
-
-/** The part of a scope that an expression reads. Names of nodes and secrets are never computed, so only the named ones are taken. */
-export function readScope(tree: SyntaxNode, scope: ExpressionScope): ExpressionScope {
-  const chains = chainsOf(tree);
-  const roots = new Set(chains.map(({ root }) => root));
-  const namedBelow = (wanted: string) => chains.flatMap(({ root, keys }) => (root === wanted ? keys.slice(0, 1) : []));
-  return {
-    parameters: roots.has("parameters") ? scope.parameters : null,
-    nodes: pick(scope.nodes, namedBelow("nodes")),
-    run: scope.run,
-    secrets: pick(scope.secrets, namedBelow("secrets")),
-    item: roots.has("item") ? scope.item : null,
-    index: scope.index,
-    previous: roots.has("previous") ? scope.previous : null,
-    gate: roots.has("gate") ? scope.gate : null,
-    failure: roots.has("failure") ? scope.failure : null,
-  };
 }
 
 function pick<T>(values: Readonly<Record<string, T>>, keys: readonly { readonly name: string }[]): Record<string, T> {

@@ -11,6 +11,76 @@ import type { NodePlay, Running } from "../runner/running.ts";
 import { approvalUrl } from "../approvals/approval-links.ts";
 import { duration } from "../definition/duration.ts";
 
+const scalar = v.union([v.string(), v.number(), v.boolean()]);
+
+/** `notify` of a gate, with its templates filled in. */
+export const gateNotification = v.strictObject({
+  url: v.pipe(v.string(), v.description("An http or https URL, as `http` nodes take it.")),
+  method: v.optional(v.pipe(v.picklist(["POST", "PUT"]), v.description("Default `POST`.")), "POST"),
+  headers: v.optional(v.pipe(record(v.string(), scalar), v.description("Headers by name, as `http` nodes take them."))),
+  body: v.optional(
+    v.pipe(
+      v.unknown(),
+      v.description("A text is sent unchanged, anything else as JSON. Its expressions can name `gate`. Default: all of `gate`."),
+    ),
+  ),
+});
+
+/** `links` of a gate: whether it has an approval link, and how long the link is valid. */
+export const gateLinks = v.union([
+  v.boolean(),
+  v.strictObject({ expiresAfter: v.optional(duration("How long the link is valid: a duration; default `7d`.")) }),
+]);
+
+/** How long links are valid by default. A link never outlives the timeout of its gate. */
+const LINK_MS = 7 * 24 * 60 * 60_000;
+
+/** The end of the link of a gate, in milliseconds since 1970; undefined for a gate without links. */
+export function linkEnd(
+  links: v.InferOutput<typeof gateLinks> | undefined,
+  { startedAt, expiresAt = Infinity }: { readonly startedAt: number; readonly expiresAt?: number | undefined },
+): number | undefined {
+  if (links === undefined || links === false) return undefined;
+  const { expiresAfter = LINK_MS } = links === true ? {} : links;
+  return Math.min(startedAt + expiresAfter, expiresAt);
+}
+
+/** The link of a gate, as expressions name it. */
+interface GateLink {
+  readonly link: string;
+  /** ISO 8601. */
+  readonly linkExpiresAt: string;
+}
+
+/** Time until a key that is away is looked for again. */
+const LOOK_AGAIN_MS = 1000;
+
+/**
+ * The approval link of a gate. From now on the run masks it in all that is shown and stored. Throws NodeFailed in an instance without a public
+ * address: loading refuses such definitions, except those that runs began with before.
+ */
+export async function issueGateLink(
+  { services, record, secrecy, context }: Running,
+  { nodeId, expiresAt }: { readonly nodeId: string; readonly expiresAt: number },
+): Promise<GateLink> {
+  const { approvals, clock } = services;
+  if (approvals.publicUrl === undefined)
+    throw new ports.NodeFailed("links_unavailable", "Approval links need the setting workflow.publicUrl", { retryable: false });
+  for (;;) {
+    try {
+      const token = await approvals.links.issue({ runId: record.runId, nodeId, expiresAt });
+      // The token alone is enough to decide.
+      secrecy.learn(token, [[]]);
+      return { link: approvalUrl(approvals.publicUrl, token), linkExpiresAt: new Date(expiresAt).toISOString() };
+    } catch (error) {
+      if (!(error instanceof ports.SigningUnavailable)) throw error;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      clock.after(LOOK_AGAIN_MS, resolve);
+      await orAborted(promise, context.signal);
+    }
+  }
+}
+
 interface Notified {
   /** What expressions of the body can name as `gate`. */
   readonly facts: Pick<Gate, "title" | "message" | "requestedAt" | "expiresAt"> & Partial<GateLink>;
@@ -104,74 +174,4 @@ async function filledRequest({ running, node, nodeId, frame }: NodePlay, facts: 
   const parsed = parseInput(gateNotification, { ...(request as object), body: body ?? gate });
   assertSize(parsed.body);
   return parsed;
-}
-
-/** The link of a gate, as expressions name it. */
-interface GateLink {
-  readonly link: string;
-  /** ISO 8601. */
-  readonly linkExpiresAt: string;
-}
-
-/** Time until a key that is away is looked for again. */
-const LOOK_AGAIN_MS = 1000;
-
-/**
- * The approval link of a gate. From now on the run masks it in all that is shown and stored. Throws NodeFailed in an instance without a public
- * address: loading refuses such definitions, except those that runs began with before.
- */
-export async function issueGateLink(
-  { services, record, secrecy, context }: Running,
-  { nodeId, expiresAt }: { readonly nodeId: string; readonly expiresAt: number },
-): Promise<GateLink> {
-  const { approvals, clock } = services;
-  if (approvals.publicUrl === undefined)
-    throw new ports.NodeFailed("links_unavailable", "Approval links need the setting workflow.publicUrl", { retryable: false });
-  for (;;) {
-    try {
-      const token = await approvals.links.issue({ runId: record.runId, nodeId, expiresAt });
-      // The token alone is enough to decide.
-      secrecy.learn(token, [[]]);
-      return { link: approvalUrl(approvals.publicUrl, token), linkExpiresAt: new Date(expiresAt).toISOString() };
-    } catch (error) {
-      if (!(error instanceof ports.SigningUnavailable)) throw error;
-      const { promise, resolve } = Promise.withResolvers<void>();
-      clock.after(LOOK_AGAIN_MS, resolve);
-      await orAborted(promise, context.signal);
-    }
-  }
-}
-
-const scalar = v.union([v.string(), v.number(), v.boolean()]);
-
-/** `notify` of a gate, with its templates filled in. */
-export const gateNotification = v.strictObject({
-  url: v.pipe(v.string(), v.description("An http or https URL, as `http` nodes take it.")),
-  method: v.optional(v.pipe(v.picklist(["POST", "PUT"]), v.description("Default `POST`.")), "POST"),
-  headers: v.optional(v.pipe(record(v.string(), scalar), v.description("Headers by name, as `http` nodes take them."))),
-  body: v.optional(
-    v.pipe(
-      v.unknown(),
-      v.description("A text is sent unchanged, anything else as JSON. Its expressions can name `gate`. Default: all of `gate`."),
-    ),
-  ),
-});
-
-/** `links` of a gate: whether it has an approval link, and how long the link is valid. */
-export const gateLinks = v.union([
-  v.boolean(),
-  v.strictObject({ expiresAfter: v.optional(duration("How long the link is valid: a duration; default `7d`.")) }),
-]);
-
-/** How long links are valid by default. A link never outlives the timeout of its gate. */
-const LINK_MS = 7 * 24 * 60 * 60_000;
-
-/** The end of the link of a gate, in milliseconds since 1970; undefined for a gate without links. */
-export function linkEnd(
-  links: v.InferOutput<typeof gateLinks> | undefined,
-  { startedAt, expiresAt = Infinity }: { readonly startedAt: number; readonly expiresAt?: number | undefined },
-): number | undefined {
-  if (links === undefined || links === false) return undefined;
-  const { expiresAfter = LINK_MS } = links === true ? {} : links;
-  return Math.min(startedAt + expiresAfter, expiresAt);
 }

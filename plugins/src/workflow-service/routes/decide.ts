@@ -23,11 +23,6 @@ export function decide(services: WorkflowServices): WorkflowHandlers["decide"] {
   };
 }
 
-/** Whether it is the same decision again, and not that of another person with other values. */
-function isSameDecision(taken: GateDecision, { decision, values }: Pick<GateDecision, "decision" | "values">): boolean {
-  return taken.decision === decision && isDeepStrictEqual(taken.values ?? {}, values ?? {});
-}
-
 /** A decision as its caller gives it. */
 export interface GivenDecision {
   readonly decision: "approve" | "reject";
@@ -62,4 +57,9 @@ export async function takeDecision(
   } catch (error) {
     throw toServiceError(error);
   }
+}
+
+/** Whether it is the same decision again, and not that of another person with other values. */
+function isSameDecision(taken: GateDecision, { decision, values }: Pick<GateDecision, "decision" | "values">): boolean {
+  return taken.decision === decision && isDeepStrictEqual(taken.values ?? {}, values ?? {});
 }

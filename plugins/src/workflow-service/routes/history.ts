@@ -59,12 +59,6 @@ export function readRun(services: WorkflowServices): WorkflowHandlers["run"] {
   };
 }
 
-async function* entriesOf(located: AsyncIterable<LocatedEntry>): AsyncGenerator<LedgerEntry, void> {
-  for await (const { entry } of located) yield entry;
-}
-
-const PIECE_CHARACTERS = 64 * 1024;
-
 /**
  * A run in a list (specification 2.4). `completed`: the number of completed nodes, if the run executes in this process. It may be larger than
  * in the record. It may also be smaller, while the run repeats the steps of an earlier execution.
@@ -79,6 +73,26 @@ export function runSummary(run: RunRecord, completed: number | undefined) {
     ...ownershipOf(run),
   };
 }
+
+/** Whether a run belongs to a board or a task. */
+export function isBound({ boardId, taskId }: RunRecord): boolean {
+  return boardId !== undefined || taskId !== undefined;
+}
+
+/** How many nodes of a run have completed, if it executes: its record is older. Throws LogUnavailable. */
+export function completedNodesIn({ log, runtime: { live, hints } }: WorkflowServices) {
+  return async ({ runId, status }: RunRecord): Promise<number | undefined> => {
+    const found = live.find(runId);
+    if (found?.isExecuting || !hints || isTerminal(status)) return found?.completedNodeCount;
+    return readCompletedNodeCount(log, runId);
+  };
+}
+
+async function* entriesOf(located: AsyncIterable<LocatedEntry>): AsyncGenerator<LedgerEntry, void> {
+  for await (const { entry } of located) yield entry;
+}
+
+const PIECE_CHARACTERS = 64 * 1024;
 
 /** The stored parts of a run. */
 interface RunParts {
@@ -146,20 +160,6 @@ function resultText(nodeId: string, result: object): string {
   return `${JSON.stringify(nodeId)}:${JSON.stringify(result)}`;
 }
 
-/** Whether a run belongs to a board or a task. */
-export function isBound({ boardId, taskId }: RunRecord): boolean {
-  return boardId !== undefined || taskId !== undefined;
-}
-
 function ownershipOf({ bindingId, boardId, taskId, userId, parent, schedule }: RunRecord) {
   return { workflowBindingId: bindingId, boardId, taskId, userId, parentRunId: parent?.runId, schedule };
-}
-
-/** How many nodes of a run have completed, if it executes: its record is older. Throws LogUnavailable. */
-export function completedNodesIn({ log, runtime: { live, hints } }: WorkflowServices) {
-  return async ({ runId, status }: RunRecord): Promise<number | undefined> => {
-    const found = live.find(runId);
-    if (found?.isExecuting || !hints || isTerminal(status)) return found?.completedNodeCount;
-    return readCompletedNodeCount(log, runId);
-  };
 }

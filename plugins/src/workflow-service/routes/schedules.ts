@@ -13,6 +13,12 @@ interface ScheduleParams {
 
 const NO_SCHEDULES = "This service has no adapter of the port schedules";
 
+/** The name of this source of schedules. */
+const SCHEDULE_SOURCE = "workflows";
+
+/** Why a run was cancelled whose schedule has the overlap `cancel`. */
+const OVERLAP = "schedule_overlap";
+
 /** Lists the schedules that are switched on. */
 export function listSchedules({ runtime, schedules }: WorkflowServices): WorkflowHandlers["schedules"] {
   return async () => {
@@ -62,59 +68,6 @@ export function resumeSchedule(services: WorkflowServices): WorkflowHandlers["re
   return ({ params, head }) => setPaused(services, params, head, false);
 }
 
-async function setPaused(
-  { runtime, schedules, audit }: WorkflowServices,
-  params: ScheduleParams,
-  head: RequestHead,
-  isPaused: boolean,
-): Promise<{ readonly ok: true }> {
-  const id = idOf(findSchedule(runtime, params));
-  if (!schedules) throw workflowErrors.schedules_unavailable();
-  const change = () => schedules.pause(SCHEDULE_SOURCE, id, isPaused);
-  const action = isPaused ? "workflow-schedule.pause" : "workflow-schedule.resume";
-  const fact = { action, object: id, who: auditActor({ role: "workflow" }, head) };
-  await (audit?.attempt(fact, change) ?? change()).catch(toStoreError);
-  return { ok: true };
-}
-
-function findSchedule(runtime: WorkflowServices["runtime"], { id, name }: ScheduleParams): DeployedSchedule {
-  const found = deployedSchedules(runtime).find(({ definition, schedule }) => definition.id === id && schedule.name === name);
-  if (!found) throw workflowErrors.unknown_schedule();
-  return found;
-}
-
-function toText(ms: number): string {
-  return new Date(ms).toISOString();
-}
-
-/** The name of this source of schedules. */
-const SCHEDULE_SOURCE = "workflows";
-/** Why a run was cancelled whose schedule has the overlap `cancel`. */
-const OVERLAP = "schedule_overlap";
-
-/** A schedule of a deployed definition. */
-interface DeployedSchedule {
-  readonly definition: Definition;
-  readonly schedule: WorkflowSchedule;
-}
-
-/** All schedules of the deployed definitions that are switched on. */
-function deployedSchedules({ catalogue }: Pick<WorkflowRuntime, "catalogue">): readonly DeployedSchedule[] {
-  return catalogue
-    .list()
-    .flatMap((definition) => definition.schedules.map((schedule) => ({ definition, schedule })))
-    .filter(({ schedule }) => schedule.enabled);
-}
-
-/** The id of a schedule in its source. */
-const idOf = ({ definition, schedule }: DeployedSchedule): string => `${definition.id}/${schedule.name}`;
-
-/** A schedule as the port gets it. */
-function toSchedule(deployed: DeployedSchedule): ports.Schedule {
-  const { timing, jitterMs, catchUp, overlap = "queue" } = deployed.schedule;
-  return { id: idOf(deployed), timing, jitterMs, catchUp, overlap };
-}
-
 /**
  * The schedules of the deployed definitions, and the runs that they start. A planned time has one run, whose id it determines. A run that resumes
  * a run of a schedule belongs to the schedule, too.
@@ -154,4 +107,52 @@ export function scheduleSource(runtime: WorkflowRuntime): ports.ScheduleSource {
       }
     },
   };
+}
+
+async function setPaused(
+  { runtime, schedules, audit }: WorkflowServices,
+  params: ScheduleParams,
+  head: RequestHead,
+  isPaused: boolean,
+): Promise<{ readonly ok: true }> {
+  const id = idOf(findSchedule(runtime, params));
+  if (!schedules) throw workflowErrors.schedules_unavailable();
+  const change = () => schedules.pause(SCHEDULE_SOURCE, id, isPaused);
+  const action = isPaused ? "workflow-schedule.pause" : "workflow-schedule.resume";
+  const fact = { action, object: id, who: auditActor({ role: "workflow" }, head) };
+  await (audit?.attempt(fact, change) ?? change()).catch(toStoreError);
+  return { ok: true };
+}
+
+function findSchedule(runtime: WorkflowServices["runtime"], { id, name }: ScheduleParams): DeployedSchedule {
+  const found = deployedSchedules(runtime).find(({ definition, schedule }) => definition.id === id && schedule.name === name);
+  if (!found) throw workflowErrors.unknown_schedule();
+  return found;
+}
+
+function toText(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+/** A schedule of a deployed definition. */
+interface DeployedSchedule {
+  readonly definition: Definition;
+  readonly schedule: WorkflowSchedule;
+}
+
+/** All schedules of the deployed definitions that are switched on. */
+function deployedSchedules({ catalogue }: Pick<WorkflowRuntime, "catalogue">): readonly DeployedSchedule[] {
+  return catalogue
+    .list()
+    .flatMap((definition) => definition.schedules.map((schedule) => ({ definition, schedule })))
+    .filter(({ schedule }) => schedule.enabled);
+}
+
+/** The id of a schedule in its source. */
+const idOf = ({ definition, schedule }: DeployedSchedule): string => `${definition.id}/${schedule.name}`;
+
+/** A schedule as the port gets it. */
+function toSchedule(deployed: DeployedSchedule): ports.Schedule {
+  const { timing, jitterMs, catchUp, overlap = "queue" } = deployed.schedule;
+  return { id: idOf(deployed), timing, jitterMs, catchUp, overlap };
 }

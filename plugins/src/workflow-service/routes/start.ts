@@ -61,6 +61,25 @@ export function start(services: WorkflowServices): WorkflowHandlers["start"] {
   };
 }
 
+/** Cancels a run. */
+export function cancel(services: WorkflowServices): WorkflowHandlers["cancel"] {
+  return async ({ params, head, fail }) => {
+    const { run, actor } = await grantedRun(services, params, head);
+    const { runId, status } = run;
+    if (isTerminal(status)) throw fail.run_ended();
+    let isCancelled: boolean;
+    try {
+      const cancelRun = () => services.runtime.cancelRun(runId, "cancelled by request");
+      const fact = { action: "workflow-run.cancel", object: runId, who: actor };
+      isCancelled = await (services.audit?.attempt(fact, cancelRun) ?? cancelRun());
+    } catch (error) {
+      throw toServiceError(error);
+    }
+    if (!isCancelled) throw fail.run_ended();
+    return { runId, accepted: true };
+  };
+}
+
 /** Starts the run of a grant, or finds the run that another call with this grant has just started. */
 export async function startOnce(
   services: WorkflowServices,
@@ -80,6 +99,18 @@ export async function startOnce(
       return other;
     }
   });
+}
+
+/** The run that a grant has started already: the same for the same key, and nothing for another (open points 8). */
+export async function runOfGrant(
+  { runtime: { usedGrants } }: WorkflowServices,
+  { grantId, workflowId }: ExecutionGrant,
+  idempotencyKey: string,
+): Promise<StartedOnce | undefined> {
+  const used = await usedGrants.find(grantId);
+  if (!used) return undefined;
+  if (used.idempotencyKey !== idempotencyKey) throw workflowErrors.execution_grant_invalid();
+  return { runId: used.runId, workflowId, status: "started" as const, duplicate: true as const };
 }
 
 async function startGranted(
@@ -102,18 +133,6 @@ async function startGranted(
   return { runId, workflowId, status: "started" as const };
 }
 
-/** The run that a grant has started already: the same for the same key, and nothing for another (open points 8). */
-export async function runOfGrant(
-  { runtime: { usedGrants } }: WorkflowServices,
-  { grantId, workflowId }: ExecutionGrant,
-  idempotencyKey: string,
-): Promise<StartedOnce | undefined> {
-  const used = await usedGrants.find(grantId);
-  if (!used) return undefined;
-  if (used.idempotencyKey !== idempotencyKey) throw workflowErrors.execution_grant_invalid();
-  return { runId: used.runId, workflowId, status: "started" as const, duplicate: true as const };
-}
-
 /** A path that leads out of the folder of definitions, whether or not it exists. */
 function isOutside(path: string): boolean {
   return /^(?:[/\\]|[A-Za-z]:)/.test(path) || path.split(/[/\\]/).includes("..");
@@ -121,23 +140,4 @@ function isOutside(path: string): boolean {
 
 function documentOf(path: string): string {
   return path.replace(/^(?:\.\/)+/, "");
-}
-
-/** Cancels a run. */
-export function cancel(services: WorkflowServices): WorkflowHandlers["cancel"] {
-  return async ({ params, head, fail }) => {
-    const { run, actor } = await grantedRun(services, params, head);
-    const { runId, status } = run;
-    if (isTerminal(status)) throw fail.run_ended();
-    let isCancelled: boolean;
-    try {
-      const cancelRun = () => services.runtime.cancelRun(runId, "cancelled by request");
-      const fact = { action: "workflow-run.cancel", object: runId, who: actor };
-      isCancelled = await (services.audit?.attempt(fact, cancelRun) ?? cancelRun());
-    } catch (error) {
-      throw toServiceError(error);
-    }
-    if (!isCancelled) throw fail.run_ended();
-    return { runId, accepted: true };
-  };
 }

@@ -42,10 +42,8 @@ export const retiredDefinitions: Pick<WorkflowHandlers, "createDefinition" | "re
   },
 };
 
-function lastRunOf(run: RunRecord) {
-  const { runId, status, completedAt, totalDurationMs } = run;
-  return { runId, status, taskBoardBound: isBound(run), completedAt, totalDurationMs };
-}
+/** Maximum problems of a broken definition in lists. `portico workflow check` shows all. */
+const PROBLEMS_SHOWN = 3;
 
 /** The public view of a definition: its parameters and its graph. The inputs of nodes are not shown, because they reveal internal details. */
 export function definitionPage(definition: Definition, dslPath: string) {
@@ -59,8 +57,10 @@ export function definitionPage(definition: Definition, dslPath: string) {
   return { id, name, description, creator, nodeCount, dslPath, parameters, timeoutMs, ...searched, nodes, ...failing };
 }
 
-/** Maximum problems of a broken definition in lists. `portico workflow check` shows all. */
-const PROBLEMS_SHOWN = 3;
+function lastRunOf(run: RunRecord) {
+  const { runId, status, completedAt, totalDurationMs } = run;
+  return { runId, status, taskBoardBound: isBound(run), completedAt, totalDurationMs };
+}
 
 /** The public view of a definition that cannot be used. */
 function brokenPage({ name, problems }: BrokenDefinition) {

@@ -49,22 +49,12 @@ export function filledIn(running: Running, frame: Frame, template: Template): Pr
   return evaluated(running, frame, template.expressions, (scope) => template.fill(scope));
 }
 
-/** Evaluates the expressions from where it stopped. Returns why it stops again; undefined after the last one, and after one that failed. */
-function advancing(expressions: readonly Expression[], scope: ExpressionScope): () => TakesLong | TurnUsed | undefined {
-  let at = 0;
-  return () => {
-    try {
-      for (; at < expressions.length; at++) expressions[at]!.evaluate(scope);
-    } catch (error) {
-      if (isStopped(error)) return error;
-      if (!(error instanceof ExpressionFailed)) throw error;
-    }
-    return undefined;
-  };
-}
-
-function isStopped(error: unknown): error is TakesLong | TurnUsed {
-  return error instanceof TakesLong || error instanceof TurnUsed;
+/** Whether a condition is true. Throws ExpressionFailed if it cannot be evaluated, or is neither true nor false. */
+export function holds(condition: Expression, scope: ExpressionScope): boolean {
+  const value = condition.evaluate(scope);
+  if (typeof value === "boolean") return value;
+  const found = value === null ? "null" : kindInWords(value);
+  throw new ExpressionFailed(condition.source, `expected true or false, found ${found}`);
 }
 
 const MOST_FAULTS = 5;
@@ -106,10 +96,20 @@ export function openOutput(
   return retryWhileStoreAway(running.storeRetry, () => running.secrecy.open(running.record.runId, { value: output, hidden }));
 }
 
-/** Whether a condition is true. Throws ExpressionFailed if it cannot be evaluated, or is neither true nor false. */
-export function holds(condition: Expression, scope: ExpressionScope): boolean {
-  const value = condition.evaluate(scope);
-  if (typeof value === "boolean") return value;
-  const found = value === null ? "null" : kindInWords(value);
-  throw new ExpressionFailed(condition.source, `expected true or false, found ${found}`);
+/** Evaluates the expressions from where it stopped. Returns why it stops again; undefined after the last one, and after one that failed. */
+function advancing(expressions: readonly Expression[], scope: ExpressionScope): () => TakesLong | TurnUsed | undefined {
+  let at = 0;
+  return () => {
+    try {
+      for (; at < expressions.length; at++) expressions[at]!.evaluate(scope);
+    } catch (error) {
+      if (isStopped(error)) return error;
+      if (!(error instanceof ExpressionFailed)) throw error;
+    }
+    return undefined;
+  };
+}
+
+function isStopped(error: unknown): error is TakesLong | TurnUsed {
+  return error instanceof TakesLong || error instanceof TurnUsed;
 }

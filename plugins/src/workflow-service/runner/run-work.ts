@@ -340,7 +340,7 @@ export function createRunWork(given: RunWorkGiven) {
   }
 }
 
-const known = new WeakMap<Definition, boolean>();
+const waitsKnown = new WeakMap<Definition, boolean>();
 
 /**
  * Whether runs of a definition can wait so long that the engine parks them. A parked run is executed again from the beginning. Finished steps
@@ -348,9 +348,9 @@ const known = new WeakMap<Definition, boolean>();
  */
 function mayWait(definition: Definition, kinds: RunnerServices["kinds"]): boolean {
   const answer =
-    known.get(definition) ??
+    waitsKnown.get(definition) ??
     hasWaits([...definition.graph.nodes.values(), ...(definition.onFailure ? [definition.onFailure] : [])], kinds);
-  known.set(definition, answer);
+  waitsKnown.set(definition, answer);
   return answer;
 }
 

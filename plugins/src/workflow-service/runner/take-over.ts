@@ -57,6 +57,48 @@ export async function takeOver(given: Given): Promise<RunError | null> {
   }
 }
 
+/** The results that a run has taken over from the run that it resumes. Only their sequences are in memory. */
+export class ReusedResults {
+  readonly #log: ports.EventLog;
+  readonly #runId: string;
+  /** The place in the log of each node's end. */
+  readonly #sequences: ReadonlyMap<string, number>;
+  #last: { readonly sequence: number; readonly entries: LedgerChunk["entries"] } | undefined;
+
+  constructor(log: ports.EventLog, runId: string, sequences: ReadonlyMap<string, number>) {
+    this.#log = log;
+    this.#runId = runId;
+    this.#sequences = sequences;
+  }
+
+  has(nodeId: string): boolean {
+    return this.#sequences.has(nodeId);
+  }
+
+  /** The end of a node that keeps its result. Undefined for all other nodes. Throws LogUnavailable. */
+  async find(nodeId: string): Promise<NodeEnded | undefined> {
+    const from = this.#sequences.get(nodeId);
+    if (from === undefined) return undefined;
+    if (this.#last?.sequence !== from) {
+      for await (const { sequence, entries } of readChunks(this.#log, this.#runId, { from, limit: 1 }))
+        this.#last = { sequence, entries };
+    }
+    const found = this.#last?.entries.find((entry) => entry.kind === "end" && entry.nodeId === nodeId);
+    if (found?.kind === "end") return found;
+    throw new Error(`${ledgerStream(this.#runId)} no longer has the result of a node`);
+  }
+}
+
+/** The results that the ledger of this run has taken over. Throws LogUnavailable. */
+export async function openReusedResults(log: ports.EventLog, runId: string): Promise<ReusedResults> {
+  const sequences = new Map<string, number>();
+  for await (const { entries, sequence } of readChunks(log, runId)) {
+    for (const entry of entries)
+      if (entry.kind === "end" && entry.reused && !sequences.has(entry.nodeId)) sequences.set(entry.nodeId, sequence);
+  }
+  return new ReusedResults(log, runId, sequences);
+}
+
 async function copy(given: Given): Promise<RunError | null> {
   const { context, runId, done, ledger, log, keeper } = given;
   const { signal } = context;
@@ -114,46 +156,4 @@ function declareDone({ definition, ledger, clock }: Given, { nodeId, output, hid
     ...{ startedAt: at, completedAt: at, durationMs: 0, reused: true },
     kept: { ...(hidden && { hidden }), ...(taken !== undefined && { case: taken }) },
   });
-}
-
-/** The results that a run has taken over from the run that it resumes. Only their sequences are in memory. */
-export class ReusedResults {
-  readonly #log: ports.EventLog;
-  readonly #runId: string;
-  /** The place in the log of each node's end. */
-  readonly #sequences: ReadonlyMap<string, number>;
-  #last: { readonly sequence: number; readonly entries: LedgerChunk["entries"] } | undefined;
-
-  constructor(log: ports.EventLog, runId: string, sequences: ReadonlyMap<string, number>) {
-    this.#log = log;
-    this.#runId = runId;
-    this.#sequences = sequences;
-  }
-
-  has(nodeId: string): boolean {
-    return this.#sequences.has(nodeId);
-  }
-
-  /** The end of a node that keeps its result. Undefined for all other nodes. Throws LogUnavailable. */
-  async find(nodeId: string): Promise<NodeEnded | undefined> {
-    const from = this.#sequences.get(nodeId);
-    if (from === undefined) return undefined;
-    if (this.#last?.sequence !== from) {
-      for await (const { sequence, entries } of readChunks(this.#log, this.#runId, { from, limit: 1 }))
-        this.#last = { sequence, entries };
-    }
-    const found = this.#last?.entries.find((entry) => entry.kind === "end" && entry.nodeId === nodeId);
-    if (found?.kind === "end") return found;
-    throw new Error(`${ledgerStream(this.#runId)} no longer has the result of a node`);
-  }
-}
-
-/** The results that the ledger of this run has taken over. Throws LogUnavailable. */
-export async function openReusedResults(log: ports.EventLog, runId: string): Promise<ReusedResults> {
-  const sequences = new Map<string, number>();
-  for await (const { entries, sequence } of readChunks(log, runId)) {
-    for (const entry of entries)
-      if (entry.kind === "end" && entry.reused && !sequences.has(entry.nodeId)) sequences.set(entry.nodeId, sequence);
-  }
-  return new ReusedResults(log, runId, sequences);
 }

@@ -44,10 +44,6 @@ export function isSought(run: RunRecord, search: RunSearch): boolean {
   return words.every((word) => found.has(word));
 }
 
-function hasAll(values: FieldValues = {}, wanted: FieldValues = {}): boolean {
-  return Object.entries(wanted).every(([name, value]) => Object.hasOwn(values, name) && values[name] === value);
-}
-
 /**
  * What a search asks, as a text that is equal for equal searches. Without the oldest time: the pages of "the last hour" are the same search,
  * although each has another oldest time.
@@ -60,34 +56,6 @@ export function askedOf({ words, fields, ...search }: RunSearch): string {
     ...[[...words].sort(), sorted(fields.parameters), sorted(fields.outputs)],
   ]);
 }
-
-/** The index of runs by their statuses, the words of their errors, and their declared fields. The owner of a run is its workflow. */
-export const openRunTags = (records: ports.Records): TagIndex => createTagIndex(records, "workflow-run-tags");
-
-const OPEN = "s:open";
-
-/** The tag of a status that has a list. Most runs are completed: the list of all runs shows them as well. */
-function statusTag(status: RunStatus): string | undefined {
-  if (!isTerminal(status)) return OPEN;
-  return status === "completed" ? undefined : `s:${status}`;
-}
-
-/** The tag of the open runs of a schedule. Runs that were started by hand do not have it. */
-export const scheduleTag = (name: string): string => `c:${name}`;
-
-const scheduleTags = ({ schedule }: RunRecord): readonly string[] =>
-  schedule?.plannedAt === undefined ? [] : [scheduleTag(schedule.name)];
-
-/** The tag of a word. */
-const wordTag = (word: string): string => `w:${word}`;
-
-/** The tag of a field with a value, which may be longer than a tag, and may contain spaces. */
-const fieldTag = (kind: "parameters" | "outputs", name: string, value: string): string =>
-  `f:${hash("sha256", JSON.stringify([kind, name, value]), "base64url").slice(0, 22)}`;
-
-/** The tags of a run's fields. */
-const fieldTags = (kind: "parameters" | "outputs", values: FieldValues = {}): readonly string[] =>
-  Object.entries(values).map(([name, value]) => fieldTag(kind, name, value));
 
 /** The tags by which a run is found. */
 export function taggedRun(run: RunRecord): Tagged {
@@ -104,6 +72,38 @@ export function taggedRun(run: RunRecord): Tagged {
     ],
   };
 }
+
+/** The index of runs by their statuses, the words of their errors, and their declared fields. The owner of a run is its workflow. */
+export const openRunTags = (records: ports.Records): TagIndex => createTagIndex(records, "workflow-run-tags");
+
+/** The tag of the open runs of a schedule. Runs that were started by hand do not have it. */
+export const scheduleTag = (name: string): string => `c:${name}`;
+
+function hasAll(values: FieldValues = {}, wanted: FieldValues = {}): boolean {
+  return Object.entries(wanted).every(([name, value]) => Object.hasOwn(values, name) && values[name] === value);
+}
+
+const OPEN = "s:open";
+
+/** The tag of a status that has a list. Most runs are completed: the list of all runs shows them as well. */
+function statusTag(status: RunStatus): string | undefined {
+  if (!isTerminal(status)) return OPEN;
+  return status === "completed" ? undefined : `s:${status}`;
+}
+
+const scheduleTags = ({ schedule }: RunRecord): readonly string[] =>
+  schedule?.plannedAt === undefined ? [] : [scheduleTag(schedule.name)];
+
+/** The tag of a word. */
+const wordTag = (word: string): string => `w:${word}`;
+
+/** The tag of a field with a value, which may be longer than a tag, and may contain spaces. */
+const fieldTag = (kind: "parameters" | "outputs", name: string, value: string): string =>
+  `f:${hash("sha256", JSON.stringify([kind, name, value]), "base64url").slice(0, 22)}`;
+
+/** The tags of a run's fields. */
+const fieldTags = (kind: "parameters" | "outputs", values: FieldValues = {}): readonly string[] =>
+  Object.entries(values).map(([name, value]) => fieldTag(kind, name, value));
 
 /** The words of a run's error. */
 function wordsOfError({ error }: RunRecord): readonly string[] {

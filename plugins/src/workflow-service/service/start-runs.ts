@@ -130,17 +130,6 @@ export function createStartRun(given: {
   }
 }
 
-/** Stores that do not answer leave it open whether something was accepted (specification 7.2). */
-export function toServiceError(error: unknown): unknown {
-  if (error instanceof ports.EngineFenced) return workflowErrors.workflow_owner_fenced(undefined, undefined, error);
-  const isAway =
-    error instanceof ports.EngineUnavailable ||
-    error instanceof ports.RecordsUnavailable ||
-    error instanceof ports.SealingUnavailable ||
-    error instanceof ports.RecordConflict;
-  return isAway ? workflowErrors.run_not_reserved(undefined, undefined, error) : error;
-}
-
 /** Starts runs for `workflow` nodes. The same run id again is the same run, and no error. */
 export function createStartChild({
   catalogue,
@@ -197,34 +186,15 @@ export function createStartChild({
   }
 }
 
-/**
- * The last run that this node started in the run that its own run resumes, or in an earlier run of that chain. The new run resumes it. After that,
- * a retry begins anew, as in every run.
- */
-async function earlierChild(runs: RunRecords, child: ChildRun): Promise<RunRecord | undefined> {
-  const { parent, nodeId, isAnew, attempt, attempts } = child;
-  if (isAnew || !parent.resumes || (await lastChild(runs, child, parent.runId, attempt - 1))) return undefined;
-  const node = outermost(nodeId);
-  for (let resumes: RunRecord["resumes"] = parent.resumes; resumes && !resumes.repeat?.includes(node);) {
-    const found = await lastChild(runs, child, resumes.runId, attempts);
-    if (found) return found;
-    resumes = (await runs.find(resumes.runId))?.value.resumes;
-  }
-  return undefined;
-}
-
-/** The run that the last of these attempts of a node started. An attempt may have ended before it started a run. */
-async function lastChild(
-  runs: RunRecords,
-  { nodeId, workflowId }: ChildRun,
-  parentId: string,
-  attempts: number,
-): Promise<RunRecord | undefined> {
-  for (let attempt = attempts; attempt > 0; attempt--) {
-    const found = (await runs.find(childRunId(parentId, nodeId, attempt)))?.value;
-    if (found?.workflowId === workflowId) return found;
-  }
-  return undefined;
+/** Stores that do not answer leave it open whether something was accepted (specification 7.2). */
+export function toServiceError(error: unknown): unknown {
+  if (error instanceof ports.EngineFenced) return workflowErrors.workflow_owner_fenced(undefined, undefined, error);
+  const isAway =
+    error instanceof ports.EngineUnavailable ||
+    error instanceof ports.RecordsUnavailable ||
+    error instanceof ports.SealingUnavailable ||
+    error instanceof ports.RecordConflict;
+  return isAway ? workflowErrors.run_not_reserved(undefined, undefined, error) : error;
 }
 
 /** The parameters of an earlier run, in plain form. Throws `run_not_resumable` if their secret parts cannot be opened. */
@@ -254,4 +224,34 @@ export const TOO_DEEP = `Workflows run each other, also through agents, at most 
 export function depthBelow(depth: number | undefined): number | undefined {
   const below = depth === undefined ? 0 : depth + 1;
   return below > WORKFLOW_DEPTH ? undefined : below;
+}
+
+/**
+ * The last run that this node started in the run that its own run resumes, or in an earlier run of that chain. The new run resumes it. After that,
+ * a retry begins anew, as in every run.
+ */
+async function earlierChild(runs: RunRecords, child: ChildRun): Promise<RunRecord | undefined> {
+  const { parent, nodeId, isAnew, attempt, attempts } = child;
+  if (isAnew || !parent.resumes || (await lastChild(runs, child, parent.runId, attempt - 1))) return undefined;
+  const node = outermost(nodeId);
+  for (let resumes: RunRecord["resumes"] = parent.resumes; resumes && !resumes.repeat?.includes(node);) {
+    const found = await lastChild(runs, child, resumes.runId, attempts);
+    if (found) return found;
+    resumes = (await runs.find(resumes.runId))?.value.resumes;
+  }
+  return undefined;
+}
+
+/** The run that the last of these attempts of a node started. An attempt may have ended before it started a run. */
+async function lastChild(
+  runs: RunRecords,
+  { nodeId, workflowId }: ChildRun,
+  parentId: string,
+  attempts: number,
+): Promise<RunRecord | undefined> {
+  for (let attempt = attempts; attempt > 0; attempt--) {
+    const found = (await runs.find(childRunId(parentId, nodeId, attempt)))?.value;
+    if (found?.workflowId === workflowId) return found;
+  }
+  return undefined;
 }

@@ -26,30 +26,6 @@ export function createCancelRun(given: Settling) {
   };
 }
 
-/**
- * Ends the record of a run whose end the engine will never report: it was cancelled before it began, or the process died between the
- * engine's end and the record's. Returns whether there was a record to end.
- */
-async function settleRun({ engine, runs, live, clock, hints }: Settling, runId: string): Promise<boolean> {
-  const work = await engine.status(runId);
-  if (work && (work.state === "waiting" || work.state === "executing")) return false;
-  const stored = await runs.find(runId);
-  if (!stored || isTerminal(stored.value.status)) return false;
-  const isCancelled = work?.state === "cancelled";
-  const status = isCancelled ? ("cancelled" as const) : ("interrupted" as const);
-  const error = isCancelled
-    ? { code: "cancelled", message: work.error ?? "cancelled" }
-    : { code: "lost", message: "The engine no longer knows the run" };
-  const end = { status, at: clock.now(), error };
-  // Before its end is written, because writing the end is not repeated. A repeated report has no effect.
-  await notifyParent(engine, stored.value, { status, message: error.message });
-  await runs.change(runId, (run) => endedRun(run, { ...end, completedNodeCount: run.completedNodeCount }));
-  // No other code notifies the followers.
-  live.find(runId)?.ledger.close();
-  hints?.notify(runId);
-  return true;
-}
-
 /** Settles the runs that a process left between two commits. Throws what stores throw. */
 export async function settleRuns(given: Settling & { readonly instance: string }, closing: AbortSignal): Promise<void> {
   for await (const page of given.runs.active()) {
@@ -74,13 +50,13 @@ export function createIsLive(
   scope: Scope,
 ): (run: RunRecord) => Promise<boolean> {
   if (!engine.isShared || !presence) return async (run) => run.instance === instance;
-  presence.hold(seatOf(instance), {});
-  scope.onClose(() => presence.release(seatOf(instance)));
+  presence.hold(connectionIdOf(instance), {});
+  scope.onClose(() => presence.release(connectionIdOf(instance)));
   return async (run) => {
     if (run.instance === instance) return true;
     if ((await engine.status(run.runId))?.process !== undefined) return true;
     try {
-      return (await presence.locate(seatOf(run.instance))) !== undefined;
+      return (await presence.locate(connectionIdOf(run.instance))) !== undefined;
     } catch (error) {
       // Unknown at present. If the process died, the follower receives no event for a while. A wrong 404 would make it give up a run that
       // continues.
@@ -90,7 +66,31 @@ export function createIsLive(
   };
 }
 
+/**
+ * Ends the record of a run whose end the engine will never report: it was cancelled before it began, or the process died between the
+ * engine's end and the record's. Returns whether there was a record to end.
+ */
+async function settleRun({ engine, runs, live, clock, hints }: Settling, runId: string): Promise<boolean> {
+  const work = await engine.status(runId);
+  if (work && (work.state === "waiting" || work.state === "executing")) return false;
+  const stored = await runs.find(runId);
+  if (!stored || isTerminal(stored.value.status)) return false;
+  const isCancelled = work?.state === "cancelled";
+  const status = isCancelled ? ("cancelled" as const) : ("interrupted" as const);
+  const error = isCancelled
+    ? { code: "cancelled", message: work.error ?? "cancelled" }
+    : { code: "lost", message: "The engine no longer knows the run" };
+  const end = { status, at: clock.now(), error };
+  // Before its end is written, because writing the end is not repeated. A repeated report has no effect.
+  await notifyParent(engine, stored.value, { status, message: error.message });
+  await runs.change(runId, (run) => endedRun(run, { ...end, completedNodeCount: run.completedNodeCount }));
+  // No other code notifies the followers.
+  live.find(runId)?.ledger.close();
+  hints?.notify(runId);
+  return true;
+}
+
 /** A process is registered like a socket: it disappears with its process. */
-function seatOf(instance: string): string {
+function connectionIdOf(instance: string): string {
   return `workflow-service/${instance}`;
 }
