@@ -14,7 +14,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   "a converted call": 74, // 65
   "a converted stream": 75,
   "a webhook to its run's end": 165, // 100
-  "a trigger to its run's end": 128, // 90
+  "a trigger to its run's end": 120, // 90
   "a query to its receipt, with the client": 185, // 120
 };
 
