@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { jsonObject, ports } from "@portico/core";
 import * as v from "valibot";
-import { type AttemptsFailed, innerFailed } from "../runner/attempt.ts";
+import { AttemptsFailed } from "../runner/attempt.ts";
 import { parseInput, assertSize, evaluated, filledIn, holds } from "../runner/node-values.ts";
 import type { NodeKind, Frame, GraphOutcome, NodePlay } from "../runner/running.ts";
 import { LOOP_EXHAUSTED } from "../runs/ledger-entry.ts";
@@ -208,4 +208,9 @@ async function innerResult({ running, node }: NodePlay, frame: Frame): Promise<u
     return evaluated(running, frame, [expression], (scope) => expression.evaluate(scope));
   }
   return result?.kind === "template" ? filledIn(running, frame, result.template) : null;
+}
+
+/** The failure of a `map` or `loop`: the error of the innermost node that failed, with its id. */
+function innerFailed({ error, nodeId }: GraphOutcome & { readonly type: "failed" }): AttemptsFailed {
+  return new AttemptsFailed({ nodeId, ...error }, 1);
 }

@@ -1,7 +1,6 @@
 import type { ports } from "@portico/core";
 import type { Hidden } from "../secrecy/secret-keeper.ts";
 import type { NodeError } from "../runs/ledger-entry.ts";
-import type { GraphOutcome } from "./running.ts";
 
 /** The stored result of an attempt. It includes the times, so that history does not change after a resume. */
 export type Attempt = {
@@ -27,11 +26,6 @@ export type Attempt = {
       readonly retryAfterMs?: number | undefined;
     }
 );
-
-/** The failure of a `map` or `loop`: the error of the innermost node that failed, with its id. */
-export function innerFailed({ error, nodeId }: GraphOutcome & { readonly type: "failed" }): AttemptsFailed {
-  return new AttemptsFailed({ nodeId, ...error }, 1);
-}
 
 /** Thrown when a node has failed after this number of attempts. */
 export class AttemptsFailed extends Error {
