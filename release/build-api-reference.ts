@@ -6,13 +6,13 @@ import { runProgram } from "./run-program.ts";
 
 const root = resolve(import.meta.dirname, "..");
 const sources = join(import.meta.dirname, "api-reference");
-const viewer = dirname(fileURLToPath(import.meta.resolve("swagger-ui-dist/package.json")));
 const SURFACES = ["proxy", "workflow", "agent"];
 
 /** One self-contained page per surface, and the documents next to it, as the command line prints them. */
 export async function buildApiReference(into: string): Promise<void> {
   await rm(into, { recursive: true, force: true });
   await mkdir(into, { recursive: true });
+  const viewer = dirname(fileURLToPath(import.meta.resolve("swagger-ui-dist/package.json")));
   const lines = await Promise.all(SURFACES.map((surface) => writeSurface(surface, into)));
   await writeFile(join(into, "index.html"), (await text("index.html")).replace("%LIST%", lines.join("\n        ")));
   await cp(join(sources, "show.js"), join(into, "show.js"));

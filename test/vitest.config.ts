@@ -25,10 +25,11 @@ const SERVERS = [
 
 /**
  * Files that build packages and their API reference, or run examples and the commands of pages in processes of their own: on Node.js, Deno
- * and Bun.
+ * and Bun. Those that need tools of `release`, `test/oracles` and `test/runtimes` are here, too, or in `SERVERS`.
  */
 const PACKAGES = [
-  "spec/release/packages.test.ts",
+  "rooms/regular-expressions.test.ts",
+  "spec/release/{bills,packages}.test.ts",
   "spec/docs/{api-reference,run-pages}.test.ts",
   "spec/launch/{new-outside,runtimes}.test.ts",
   "spec/playground/{decorators,nitro,outside,run-alone,runtimes}.test.ts",

@@ -4,28 +4,38 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { Readable } from "node:stream";
-import S3rver from "@20minutes/s3rver";
 import { s3Blobs } from "@portico/cluster/blobs/s3";
 import { systemClock } from "@portico/adapters/clock/system";
 import { ports, Secret } from "@portico/core";
-import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { hasTools, loadOracle } from "../harness/oracle.ts";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
 const MIB = 1024 * 1024;
 const PLENTY = { maxBytes: 64 * MIB };
-const directory = mkdtempSync(join(tmpdir(), "portico-s3rver-"));
-const server = new S3rver({ address: "127.0.0.1", port: 0, silent: true, directory, configureBuckets: [{ name: "bucket" }] });
-const { port } = await server.run();
-afterAll(async () => {
-  await server.close();
-  rmSync(directory, { recursive: true });
-});
+const isInstalled = hasTools("test/oracles", "Tests of blobs on s3rver");
+
+/** What we use of `@20minutes/s3rver`. */
+type S3rver = new (options: object) => { run(): Promise<{ readonly port: number }>; close(): Promise<void> };
 
 /**
  * A server of others, which checks signatures in its own way. It ignores preconditions and overwrites what is being read, so that the
  * whole law cannot hold on it.
  */
-describe("blobs/s3 on s3rver", () => {
+describe.skipIf(!isInstalled)("blobs/s3 on s3rver", () => {
+  const directory = mkdtempSync(join(tmpdir(), "portico-s3rver-"));
+  let server: InstanceType<S3rver>;
+  let port: number;
+  beforeAll(async () => {
+    const { default: Server } = await loadOracle<{ readonly default: S3rver }>("@20minutes/s3rver");
+    server = new Server({ address: "127.0.0.1", port: 0, silent: true, directory, configureBuckets: [{ name: "bucket" }] });
+    ({ port } = await server.run());
+  });
+  afterAll(async () => {
+    await server.close();
+    rmSync(directory, { recursive: true });
+  });
+
   let prefixes = 0;
   let opened: OpenAdapter<ports.Blobs>;
   let blobs: ports.Blobs;

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
+import { hasTools } from "./oracle.ts";
 
 /** The runtimes besides Node.js on which Portico is tested. */
 export type RuntimeName = "deno" | "bun";
@@ -18,10 +19,11 @@ const KNOWN: Readonly<Record<RuntimeName, { readonly programs: readonly string[]
 };
 
 /**
- * The runtime of the npm package with this name. Undefined without a binary for this machine: tests are then skipped. If `CI` is set, a
+ * The runtime of the npm package with this name in `test/runtimes`. Undefined without a binary for this machine: tests are then skipped. If `CI` is set, a
  * missing one is an error.
  */
 export function findRuntime(name: RuntimeName): Runtime | undefined {
+  if (!hasTools("test/runtimes", `Tests on ${name}`)) return undefined;
   const { programs, before } = KNOWN[name];
   const program = platformFolders(name)
     .flatMap((folder) => programs.map((file) => join(folder, file)))
@@ -43,7 +45,7 @@ export function chosenRuntime(): Runtime | undefined {
 
 /** Install scripts are switched off, so the binary is still in the package for this platform. npm installs no other one. */
 function platformFolders(name: RuntimeName): readonly string[] {
-  const require = createRequire(import.meta.url);
+  const require = createRequire(join(import.meta.dirname, "../runtimes/package.json"));
   const find = (path: string, from = require): string[] => {
     try {
       return [from.resolve(path)];

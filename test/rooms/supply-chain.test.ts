@@ -13,6 +13,7 @@ interface LockedPackage {
   readonly integrity?: string;
   readonly engines?: { readonly node?: string };
   readonly dependencies?: Readonly<Record<string, string>>;
+  readonly devDependencies?: Readonly<Record<string, string>>;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
   readonly peerDependencies?: Readonly<Record<string, string>>;
 }
@@ -24,16 +25,40 @@ beforeAll(async () => {
   ({ packages } = JSON.parse(await readText("package-lock.json")) as { packages: typeof packages });
 });
 
-describe("package-lock.json", () => {
-  it("says of every package from outside what its bytes hash to", () => {
-    const external = Object.keys(packages).filter(isExternal);
-    expect(external.length).toBeGreaterThan(50);
-    const isBundled = (path: string) => packages[path]!.inBundle && isExternal(path.slice(0, path.lastIndexOf("/node_modules/")));
-    const unproven = external.filter(
-      (path) => !isBundled(path) && !/^sha512-[A-Za-z0-9+/]{86}==$/.test(packages[path]!.integrity ?? ""),
-    );
-    // Where npm lost some: CONTRIBUTING.md, "Dependencies".
-    expect(unproven).toEqual([]);
+describe("every lockfile", () => {
+  let lockfiles: readonly string[];
+  beforeAll(async () => {
+    lockfiles = (await repositoryFiles()).filter((file) => /(?:^|\/)package-lock\.json$/.test(file));
+  });
+  const lockedBy = async (file: string) => (JSON.parse(await readText(file)) as { packages: typeof packages }).packages;
+
+  it("says of every package from outside what its bytes hash to", async () => {
+    expect(lockfiles).toEqual(expect.arrayContaining(["package-lock.json", "release/package-lock.json"]));
+    for (const file of lockfiles) {
+      const locked = await lockedBy(file);
+      const isOthers = (path: string) => path.includes("node_modules/") && !locked[path]!.link;
+      const external = Object.keys(locked).filter(isOthers);
+      expect(external).not.toEqual([]);
+      const isBundled = (path: string) => locked[path]!.inBundle && isOthers(path.slice(0, path.lastIndexOf("/node_modules/")));
+      const unproven = external.filter(
+        (path) => !isBundled(path) && !/^sha512-[A-Za-z0-9+/]{86}==$/.test(locked[path]!.integrity ?? ""),
+      );
+      // Where npm lost some: CONTRIBUTING.md, "Dependencies".
+      expect([file, unproven]).toEqual([file, []]);
+    }
+  });
+
+  it("names no host of a registry", async () => {
+    for (const file of lockfiles)
+      expect([file, (await readText(file)).match(/"resolved": "[a-z+]+:[^"]*"/g)]).toEqual([file, null]);
+  });
+
+  it("stands beside a package.json that agrees with it", async () => {
+    for (const file of lockfiles) {
+      const manifest = JSON.parse(await readText(file.replace("package-lock.json", "package.json"))) as LockedPackage;
+      const { devDependencies = {} } = (await lockedBy(file))[""] as LockedPackage;
+      expect([file, devDependencies]).toEqual([file, manifest.devDependencies ?? {}]);
+    }
   });
 });
 
