@@ -10,12 +10,12 @@ import { openTelemetry } from "@portico/adapters/telemetry/opentelemetry";
 import { createPrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
 import { createApp, instanceAccess, openAccess, Secret } from "@portico/core";
 import { attach, toNodeHandler } from "@portico/core/node";
-import { apiDocs } from "@portico/plugins/api-docs";
+import { apiDocs } from "@portico/operator/api-docs";
 import { webConsole } from "@portico/plugins/console";
 import { conversationsRuns } from "@portico/plugins/conversations-runs";
-import { listeners } from "@portico/plugins/listeners";
-import { metrics } from "@portico/plugins/metrics";
-import { probes } from "@portico/plugins/probes";
+import { listeners } from "@portico/operator/listeners";
+import { metrics } from "@portico/operator/metrics";
+import { probes } from "@portico/operator/probes";
 import { listening } from "./embedding-story.ts";
 
 /** Surface `agent`, and surface `metrics` for a scraper on the same network. */

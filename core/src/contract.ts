@@ -2,7 +2,7 @@
  * Everything that contracts are written with, and no server code. A contract that imports only this entry point can be loaded by
  * clients, also in browsers. `visibleText` and `visibleJson` are for all pages that show texts of others.
  */
-export { accessErrors } from "./grammar/error.ts";
+export { accessErrors, ownerErrors, pageEnvelope } from "./grammar/error.ts";
 export { firstCharacters, hasAtMost, maxCharacters } from "./kit/text.ts";
 export { type ChannelContract, type ChannelMessage, defineChannel } from "./grammar/channel.ts";
 export {

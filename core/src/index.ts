@@ -61,7 +61,15 @@ export {
 } from "./grammar/contract.ts";
 
 // Callers and their credentials
-export { type Access, defineAccess, instanceAccess, openAccess, scraperAccess } from "./grammar/access.ts";
+export {
+  type Access,
+  callerGuard,
+  defineAccess,
+  instanceAccess,
+  openAccess,
+  ownerGuard,
+  scraperAccess,
+} from "./grammar/access.ts";
 export { auditActor, type AuditWriter, auditWriter } from "./grammar/audit.ts";
 export { accessErrors } from "./grammar/error.ts";
 export { bearerToken, callerOf, instanceScheme, ownerScheme } from "./grammar/access.ts";

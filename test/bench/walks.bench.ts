@@ -22,7 +22,7 @@ import { startFakeUpstream } from "../harness/fake-upstream.ts";
 const OWNER = "owner-token-0123456789";
 const WORKFLOW = "workflow-token-0123456789";
 const root = pathToFileURL(resolve(import.meta.dirname, "../..")).href;
-const SOURCE = /^\/(?:core|adapters(?:\/[\w-]+)?|plugins|client|presets)\/src\//;
+const SOURCE = /^\/(?:core|adapters|plugins|client|presets)(?:\/[\w-]+)?\/src\//;
 
 const MOST_TIMES = 6;
 

@@ -60,6 +60,7 @@ describe.skipIf(!hasBuildah())("the image of deploy/container/Dockerfile", () =>
       "adapters",
       "cluster",
       "core",
+      "operator",
       "plugins",
       "workflow-nodes",
     ]);

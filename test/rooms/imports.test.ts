@@ -13,12 +13,33 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   "adapters/cluster": ["core", "adapters"],
   "adapters/workflow-nodes": ["core", "adapters"],
   plugins: ["core"],
+  "plugins/operator": ["core"],
   client: ["core", "plugins"],
-  presets: ["core", "adapters", "adapters/cluster", "adapters/workflow-nodes", "plugins"],
-  console: ["core", "plugins", "client"],
+  presets: ["core", "adapters", "adapters/cluster", "adapters/workflow-nodes", "plugins", "plugins/operator"],
+  console: ["core", "plugins", "plugins/operator", "client"],
   // The published part of the tests: suites for authors of adapters and plugins.
-  playground: ["core", "adapters", "adapters/cluster", "adapters/workflow-nodes", "plugins", "client", "presets", "test"],
-  test: ["core", "adapters", "adapters/cluster", "adapters/workflow-nodes", "plugins", "client", "presets", "playground"],
+  playground: [
+    "core",
+    "adapters",
+    "adapters/cluster",
+    "adapters/workflow-nodes",
+    "plugins",
+    "plugins/operator",
+    "client",
+    "presets",
+    "test",
+  ],
+  test: [
+    "core",
+    "adapters",
+    "adapters/cluster",
+    "adapters/workflow-nodes",
+    "plugins",
+    "plugins/operator",
+    "client",
+    "presets",
+    "playground",
+  ],
 };
 
 /** Packages that only one place may import. Other places use the functions of that place. */
@@ -247,7 +268,7 @@ function pathOf(file: string, target: string): string {
 
 it("what is published does without `using`, which Node.js 22 cannot read, and which bundles replace by a package that is not a dependency", async () => {
   const published = (await repositoryFiles()).filter((file) =>
-    /^(?:core|adapters(?:\/[\w-]+)?|plugins|client|presets)\/src\/.*\.ts$/.test(file),
+    /^(?:core|adapters|plugins|client|presets)(?:\/[\w-]+)?\/src\/.*\.ts$/.test(file),
   );
   const found: string[] = [];
   for (const file of published) if (/^\s*(?:await )?using \w+ =/m.test(await readText(file))) found.push(file);
@@ -258,7 +279,8 @@ it("what is published does without `using`, which Node.js 22 cannot read, and wh
 it("no published package imports a module of the adapters that their package does not export: it exports `port/technology`", async () => {
   const published = (await repositoryFiles()).filter(
     (file) =>
-      /^(?:adapters\/[\w-]+|plugins|client|presets)\/(?:src|templates)\/.*\.ts$/.test(file) && !file.startsWith("adapters/src/"),
+      /^(?:adapters\/[\w-]+|plugins(?:\/[\w-]+)?|client|presets)\/(?:src|templates)\/.*\.ts$/.test(file) &&
+      !file.startsWith("adapters/src/"),
   );
   const imports = (await Promise.all(published.map(async (file) => importsOf(file, await readText(file))))).flat();
   const ofAdapters = imports.filter(({ target }) => target.startsWith("@portico/adapters/"));

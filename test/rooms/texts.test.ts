@@ -47,7 +47,7 @@ describe("no text of the repository", () => {
   it("takes arrays as objects, as `v.record` of valibot does: `record` and `jsonObject` of core do not", () => {
     const bare = new RegExp(["\\bv\\.re", "cord\\("].join(""));
     const inSources = containing(bare).filter((file) =>
-      /^(?:core|adapters(?:\/[\w-]+)?|plugins|client|presets)\/src\//.test(file),
+      /^(?:core|adapters|plugins|client|presets)(?:\/[\w-]+)?\/src\//.test(file),
     );
     expect(inSources).toEqual(["core/src/kit/json-object.ts"]);
   });
@@ -64,7 +64,7 @@ const plainRooms: readonly { readonly files: RegExp; prose(text: string): readon
   { files: /^\.changeset\/.*\.md$/, prose: proseLines },
   { files: /^(?:core|adapters|plugins|client|presets|playground|test)\/.*\.md$/, prose: proseLines },
   {
-    files: /^(?:plugins\/src|presets\/(?:src|templates)|console\/src)\/.*\.(?:ts|svelte|css)$/,
+    files: /^(?:plugins\/(?:operator\/)?src|presets\/(?:src|templates)|console\/src)\/.*\.(?:ts|svelte|css)$/,
     prose: (text) => text.split("\n"),
   },
   { files: /^(?:(?:core|adapters(?:\/[\w-]+)?|client)\/src|release|playground|test)\/.*\.[cm]?[jt]sx?$/, prose: commentLines },

@@ -57,6 +57,19 @@ describe("every area", () => {
   });
 });
 
+describe("every page of the operator", () => {
+  it("has a contract and a service", async () => {
+    const pages = (await readdir(resolve(root, "plugins/operator/src"), { withFileTypes: true })).filter((entry) =>
+      entry.isDirectory(),
+    );
+    expect(pages.length).toBeGreaterThan(8);
+    const missing = pages
+      .flatMap(({ name }) => ["contract.ts", "service.ts"].map((piece) => `plugins/operator/src/${name}/${piece}`))
+      .filter((piece) => !files.includes(piece));
+    expect(missing).toEqual([]);
+  });
+});
+
 /** Sources over 400 lines say why in their first comment, in a sentence that begins with "One file". */
 describe("a source of more than 400 lines", () => {
   it("gives the reason in its head", async () => {

@@ -2,7 +2,7 @@ import { CallFailed, type CallResult, type Client, createClient } from "@portico
 import type { Contract } from "@portico/core/contract";
 import { conversationsRunsContract } from "@portico/plugins/conversations-runs/contract";
 import { serviceTokenContract } from "@portico/plugins/workflow-service/service-tokens-contract";
-import { listenersContract } from "@portico/plugins/listeners/contract";
+import { listenersContract } from "@portico/operator/listeners/contract";
 import { createContext } from "svelte";
 import { ModelProxy } from "./model-proxy.ts";
 import { type UploadRequest, upload } from "./upload.ts";

@@ -1,7 +1,7 @@
 import type { SecurityScheme } from "../derive/security-schemes.ts";
 import { type Caller, identity, type Identity } from "../ports/identity.ts";
 import type { Guard, RequestHead } from "./contract.ts";
-import { accessErrors } from "./error.ts";
+import { accessErrors, type ErrorMaker } from "./error.ts";
 import type { Given, Needs } from "./port.ts";
 
 /** The token of an `Authorization: Bearer` header (RFC 6750), or undefined without one. */
@@ -50,15 +50,33 @@ export function defineAccess<const N extends Needs>(access: Access<N>): Access<N
   return access;
 }
 
+/** Admits callers with a token of the port `identity`, of any role. Others get the area's error. */
+export function callerGuard(callers: Identity, errors: { readonly unauthorized: ErrorMaker }): Guard<Promise<Caller>> {
+  return async (head, signal) => {
+    const caller = await callerOf(head, callers, signal);
+    if (!caller) throw errors.unauthorized();
+    return caller;
+  };
+}
+
+/** Admits owners. Others get the area's errors. */
+export function ownerGuard(
+  callers: Identity,
+  errors: { readonly unauthorized: ErrorMaker; readonly owner_required: ErrorMaker },
+): Guard<Promise<Caller>> {
+  const admit = callerGuard(callers, errors);
+  return async (head, signal) => {
+    const caller = await admit(head, signal);
+    if (caller.role !== "owner") throw errors.owner_required();
+    return caller;
+  };
+}
+
 /** Callers with a token of the port `identity`, of any role, in the header `X-Agent-Service-Token`. */
 export const instanceAccess: Access<{ readonly identity: typeof identity }> = defineAccess({
   auth: "instance",
   needs: { identity },
-  guard: (given) => async (head, signal) => {
-    const caller = await callerOf(head, given.identity, signal);
-    if (!caller) throw accessErrors.unauthorized();
-    return caller;
-  },
+  guard: (given) => callerGuard(given.identity, accessErrors),
   security: instanceScheme,
 });
 

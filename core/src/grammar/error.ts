@@ -121,5 +121,13 @@ export type FaultCode = keyof typeof faults;
 /** An area's own errors in place of those of the grammar. */
 export type Faults = { readonly [K in FaultCode]?: ErrorMaker };
 
-/** The errors of the guards of `instanceAccess` and `scraperAccess`. */
+/** The error of `instanceAccess` and `scraperAccess`, and of areas that use it with `callerGuard`. */
 export const accessErrors = defineErrors({ unauthorized: { status: 401, message: "unauthorized" } });
+
+/** The errors of an area that uses `ownerGuard`. `message` says what only owners may do. */
+export function ownerErrors(message: string): { readonly unauthorized: ErrorMaker; readonly owner_required: ErrorMaker } {
+  return { ...accessErrors, ...defineErrors({ owner_required: { status: 403, message } }) };
+}
+
+/** The body of an error of a service page: what went wrong in `error`, and its code. */
+export const pageEnvelope: Envelope = (error) => ({ error: error.message, code: error.code });

@@ -1,5 +1,5 @@
 import type { AsyncAPIDocument, ChannelItem, Message } from "@portico/core/asyncapi";
-import { asyncAPIOf } from "@portico/plugins/api-docs/documents";
+import { asyncAPIOf } from "@portico/operator/api-docs/documents";
 import { describedSurface } from "../platform/service-pages.ts";
 import { DEFAULT_PRESET } from "./preset-table.ts";
 import { readSurface } from "./read-surface.ts";

@@ -1,5 +1,5 @@
 import { type ConfigSetting, listConfigKeys, parseDuration } from "@portico/core";
-import { AGENT_TEXT_BYTES } from "@portico/plugins/agent-documents/client";
+import { AGENT_TEXT_BYTES } from "@portico/operator/agent-documents/contract";
 import { TRIGGER_BYTES } from "@portico/plugins/agent-webhook/client";
 import {
   ATTACHMENT_BYTES,
@@ -8,7 +8,7 @@ import {
   MEDIA_BYTES,
 } from "@portico/plugins/attachments-media/client";
 import { MAX_TURNS, MAX_TURNS_MAXIMUM, QUERY_BYTES, QUERY_FILES } from "@portico/plugins/conversations-runs/client";
-import type { Limit, Limits } from "@portico/plugins/limits";
+import type { Limit, Limits } from "@portico/operator/limits";
 import { REQUEST_BYTES } from "@portico/plugins/model-proxy/client";
 import { WRONG_CODES } from "@portico/plugins/sign-in/client";
 import { settingSource } from "./setting-source.ts";

@@ -1,5 +1,5 @@
 import type { ConfigSetting, Live, Secret } from "@portico/core";
-import type { Listeners } from "@portico/plugins/listeners";
+import type { Listeners } from "@portico/operator/listeners";
 import type { PlatformSettings } from "../settings/platform.ts";
 import type { TokenOf } from "./own-token.ts";
 import type { ServedProvider } from "./provider-choice.ts";

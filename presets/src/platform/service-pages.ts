@@ -1,9 +1,9 @@
 import type { PrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
 import { type Access, type Plugin, scraperAccess } from "@portico/core";
-import { apiDocs } from "@portico/plugins/api-docs";
-import type { DescribedSurface } from "@portico/plugins/api-docs/documents";
-import { metrics } from "@portico/plugins/metrics";
-import { probes } from "@portico/plugins/probes";
+import { apiDocs } from "@portico/operator/api-docs";
+import type { DescribedSurface } from "@portico/operator/api-docs/documents";
+import { metrics } from "@portico/operator/metrics";
+import { probes } from "@portico/operator/probes";
 import type { PlatformOptions } from "./platform-options.ts";
 import { VERSION } from "./version.ts";
 

@@ -1,4 +1,4 @@
-import type { Listeners } from "@portico/plugins/listeners";
+import type { Listeners } from "@portico/operator/listeners";
 
 /**
  * Origins of web pages that may call a surface: the origins of its settings, and the origin of its public address. The latter is the service's own

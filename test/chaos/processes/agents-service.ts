@@ -3,8 +3,8 @@ import { recordSchedules } from "@portico/adapters/schedules/records";
 import { functionTools } from "@portico/adapters/tools/functions";
 import { recordUsage } from "@portico/adapters/usage/records";
 import { ports } from "@portico/core";
-import { agentSchedules } from "@portico/plugins/agent-schedules";
-import { usagePage } from "@portico/plugins/usage";
+import { agentSchedules } from "@portico/operator/agent-schedules";
+import { usagePage } from "@portico/operator/usage";
 import { startAgentService } from "../../harness/agent-app.ts";
 import { toolOf, upstreamProviders } from "../../harness/looped-agents.ts";
 

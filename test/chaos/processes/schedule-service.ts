@@ -2,7 +2,7 @@ import { openSync, writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { recordSchedules } from "@portico/adapters/schedules/records";
 import { ports } from "@portico/core";
-import { agentSchedules } from "@portico/plugins/agent-schedules";
+import { agentSchedules } from "@portico/operator/agent-schedules";
 import { startAgentService } from "../../harness/agent-app.ts";
 import { createScriptedEngine } from "../../harness/scripted-agent.ts";
 

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from "node:path";
 import { documentAgents } from "@portico/adapters/agents/documents";
 import { unstorageDocuments } from "@portico/adapters/documents/unstorage";
-import { agentDocuments } from "@portico/plugins/agent-documents";
+import { agentDocuments } from "@portico/operator/agent-documents";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type AgentService, type AgentServiceOptions, startAgentService } from "../../harness/agent-app.ts";

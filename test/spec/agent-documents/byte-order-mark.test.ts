@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { agentDocuments } from "@portico/plugins/agent-documents";
+import { agentDocuments } from "@portico/operator/agent-documents";
 import { expect, it } from "vitest";
 import { startAgentService } from "../../harness/agent-app.ts";
 import { temporaryFolder } from "../../harness/portico-process.ts";

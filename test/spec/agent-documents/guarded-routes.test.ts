@@ -1,4 +1,4 @@
-import { agentDocuments } from "@portico/plugins/agent-documents";
+import { agentDocuments } from "@portico/operator/agent-documents";
 import { guardedRoutes } from "../../harness/guarded-routes.ts";
 import { startAgentService } from "../../harness/agent-app.ts";
 

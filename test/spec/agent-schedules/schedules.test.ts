@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { createManualClock, type ManualClock } from "@portico/adapters/clock/manual";
 import { recordSchedules } from "@portico/adapters/schedules/records";
-import { agentSchedules } from "@portico/plugins/agent-schedules";
+import { agentSchedules } from "@portico/operator/agent-schedules";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type AgentService, startAgentService } from "../../harness/agent-app.ts";
 import { createGate } from "../../harness/gate.ts";

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { functionTools } from "@portico/adapters/tools/functions";
 import { mcpTools } from "@portico/adapters/tools/mcp";
 import { defineAdapter, orAborted, ports } from "@portico/core";
-import { agentDocuments } from "@portico/plugins/agent-documents";
+import { agentDocuments } from "@portico/operator/agent-documents";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { agentRuntimePort } from "../../../plugins/src/conversations-runs/agent-runtime.ts";
 import { type AgentService, startAgentService } from "../../harness/agent-app.ts";

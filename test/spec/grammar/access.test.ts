@@ -12,8 +12,8 @@ import {
   scraperAccess,
   Secret,
 } from "@portico/core";
-import { apiDocs } from "@portico/plugins/api-docs";
-import { metrics } from "@portico/plugins/metrics";
+import { apiDocs } from "@portico/operator/api-docs";
+import { metrics } from "@portico/operator/metrics";
 import { describe, expect, it } from "vitest";
 
 const measured = { contentType: "text/plain; version=0.0.4", text: async () => "drinks_total 3\n" };

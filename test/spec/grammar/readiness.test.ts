@@ -1,5 +1,5 @@
 import { createApp, defineAdapter, definePlugin, definePort, ports } from "@portico/core";
-import { probes } from "@portico/plugins/probes";
+import { probes } from "@portico/operator/probes";
 import { expect, it } from "vitest";
 import * as v from "valibot";
 

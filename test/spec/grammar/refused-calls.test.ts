@@ -1,6 +1,6 @@
 import { createManualClock } from "@portico/adapters/clock/manual";
 import { createApp, ports } from "@portico/core";
-import { auditPage } from "@portico/plugins/audit";
+import { auditPage } from "@portico/operator/audit";
 import { testing } from "portico/testing";
 import { describe, expect, it } from "vitest";
 

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createApp, defineContract, definePlugin, reply } from "@portico/core";
 import type { OpenAPIDocument } from "@portico/core/openapi";
-import { asyncAPIOf, openAPIOf } from "@portico/plugins/api-docs/documents";
+import { asyncAPIOf, openAPIOf } from "@portico/operator/api-docs/documents";
 import { agent } from "portico/agent";
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadConfig, type ports } from "@portico/core";
 import { createClient } from "@portico/core/client";
-import { auditContract } from "@portico/plugins/audit/contract";
+import { auditContract } from "@portico/operator/audit/contract";
 import { local, localSchema } from "portico/local";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type HookServer, startHookServer } from "../../harness/hook-server.ts";

@@ -1,5 +1,5 @@
 import { createApp } from "@portico/core";
-import { probes } from "@portico/plugins/probes";
+import { probes } from "@portico/operator/probes";
 import { expect, it } from "vitest";
 
 it("healthz answers while the process lives, readyz is 503 until ready and once a stop has begun (4)", async () => {

@@ -1,4 +1,4 @@
-import { limitsPage } from "@portico/plugins/limits";
+import { limitsPage } from "@portico/operator/limits";
 import { createApp } from "@portico/core";
 import { agent, readPlatformOptions } from "portico/agent";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

@@ -4,7 +4,7 @@ import { createManualClock, type ManualClock } from "@portico/adapters/clock/man
 import { openTelemetry } from "@portico/adapters/telemetry/opentelemetry";
 import { createRecentLines } from "@portico/adapters/telemetry/recent-lines";
 import { ports } from "@portico/core";
-import { logPage } from "@portico/plugins/log";
+import { logPage } from "@portico/operator/log";
 import { createParser } from "eventsource-parser";
 import { describe, expect, it } from "vitest";
 import { startAgentService, TOKENS } from "../../harness/agent-app.ts";

@@ -5,7 +5,7 @@ import { openTelemetry } from "@portico/adapters/telemetry/opentelemetry";
 import { createRecentLines, type RecentLines } from "@portico/adapters/telemetry/recent-lines";
 import { createManualClock } from "@portico/adapters/clock/manual";
 import { ports } from "@portico/core";
-import { logPage } from "@portico/plugins/log";
+import { logPage } from "@portico/operator/log";
 import { createParser } from "eventsource-parser";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AgentService, type AgentServiceOptions, startAgentService, TOKENS } from "../../harness/agent-app.ts";

@@ -6,7 +6,7 @@ import { createPrometheusMetrics } from "@portico/adapters/telemetry/prometheus"
 import { recordUsage } from "@portico/adapters/usage/records";
 import { definePlugin } from "@portico/core";
 import { defineContract, reply } from "@portico/core/contract";
-import { measurements } from "@portico/plugins/measurements";
+import { measurements } from "@portico/operator/measurements";
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type LoopedAgents, startLoopedAgents } from "../../harness/looped-agents.ts";

@@ -1,6 +1,6 @@
 import { recordUsage } from "@portico/adapters/usage/records";
 import { functionTools } from "@portico/adapters/tools/functions";
-import { usagePage } from "@portico/plugins/usage";
+import { usagePage } from "@portico/operator/usage";
 import { afterEach, describe, expect, it } from "vitest";
 import { startBody } from "../../harness/agent-app.ts";
 import { type LoopedAgents, startLoopedAgents } from "../../harness/looped-agents.ts";

@@ -1,7 +1,7 @@
 import { createPrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
 import { recordUsage } from "@portico/adapters/usage/records";
 import { ports } from "@portico/core";
-import { measurements } from "@portico/plugins/measurements";
+import { measurements } from "@portico/operator/measurements";
 import { modelProxy } from "@portico/plugins/model-proxy";
 import { createSafeTokens } from "@portico/plugins/model-proxy/safe-tokens";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";

@@ -8,7 +8,7 @@ import { createMemoryTelemetry, memoryTelemetry } from "@portico/adapters/teleme
 import { defineAdapter, ports } from "@portico/core";
 import { modelProxy } from "@portico/plugins/model-proxy";
 import { createSafeTokens } from "@portico/plugins/model-proxy/safe-tokens";
-import { usagePage } from "@portico/plugins/usage";
+import { usagePage } from "@portico/operator/usage";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { openAdapter } from "../../conformance/open-adapter.ts";
 import { type LoopedAgents, startLoopedAgents } from "../../harness/looped-agents.ts";

@@ -1,4 +1,4 @@
-import { LEVELS } from "@portico/plugins/log/contract";
+import { LEVELS } from "@portico/operator/log/contract";
 
 /** The filters in the address: `#/log?level=warn&area=model-proxy`. An empty filter matches everything, but `kind` leaves out requests. */
 export interface LogFilters {

@@ -1,5 +1,5 @@
 import { CallFailed, type CallResult, type Client } from "@portico/core/client";
-import type { logContract } from "@portico/plugins/log/contract";
+import type { logContract } from "@portico/operator/log/contract";
 import { pause } from "../../api/pause.ts";
 import type { LogLine, LogRow } from "./log-row.ts";
 

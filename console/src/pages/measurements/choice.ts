@@ -1,4 +1,4 @@
-import type { SERIES_FIELDS, WORK_KINDS } from "@portico/plugins/measurements/contract";
+import type { SERIES_FIELDS, WORK_KINDS } from "@portico/operator/measurements/contract";
 
 export type Field = (typeof SERIES_FIELDS)[number];
 type Area = "agent" | "workflow" | "proxy";

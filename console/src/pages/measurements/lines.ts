@@ -1,5 +1,5 @@
 import type { CallResult } from "@portico/core/client";
-import type { measurementsContract } from "@portico/plugins/measurements/contract";
+import type { measurementsContract } from "@portico/operator/measurements/contract";
 import type { ChartLine } from "../../blocks/chart/chart.ts";
 import { type Choice, type Field, nameOfValue } from "./choice.ts";
 

@@ -1,5 +1,5 @@
 import type { CallResult } from "@portico/core/client";
-import type { limitsContract } from "@portico/plugins/limits/contract";
+import type { limitsContract } from "@portico/operator/limits/contract";
 
 export type Limit = CallResult<typeof limitsContract.limits>["limits"][number];
 

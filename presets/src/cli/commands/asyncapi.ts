@@ -8,7 +8,7 @@ export const asyncapiCommand = defineCommand({
     const [{ readSurface }, { describedSurface }, { asyncAPIOf }] = await Promise.all([
       import("../read-surface.ts"),
       import("../../platform/service-pages.ts"),
-      import("@portico/plugins/api-docs/documents"),
+      import("@portico/operator/api-docs/documents"),
     ]);
     const { areas, surface } = await readSurface(args, args);
     console.log(JSON.stringify(asyncAPIOf(areas, describedSurface(surface)), null, 2));

@@ -8,8 +8,7 @@ import {
 } from "@portico/adapters/stores/agent-documents";
 import { createSystemClock, nearestWord, ports } from "@portico/core";
 import { SchemaChecks } from "@portico/core/kit";
-import { checkText } from "@portico/plugins/agent-documents/check-text";
-import { namedProblems } from "@portico/plugins/agent-documents/named-problems";
+import { checkText, namedProblems } from "@portico/operator/agent-documents/check-text";
 import { type AskedToolSource, findAgentProblems } from "@portico/plugins/conversations-runs/agent-problems";
 import { agentsAt, placeInWords } from "../../settings/documents-place.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";

@@ -1,4 +1,4 @@
-import { agentSchedulesContract } from "@portico/plugins/agent-schedules/contract";
+import { agentSchedulesContract } from "@portico/operator/agent-schedules/contract";
 import { CallFailed, type CallResult, createClient } from "@portico/core/client";
 import type { PlatformSettings } from "../../settings/platform.ts";
 import { CommandFailed, EXIT } from "../exit-codes.ts";

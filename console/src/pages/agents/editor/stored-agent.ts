@@ -1,5 +1,5 @@
 import { CallFailed, type CallHeaders, type Client } from "@portico/core/client";
-import { agentDocumentsContract } from "@portico/plugins/agent-documents/contract";
+import { agentDocumentsContract } from "@portico/operator/agent-documents/contract";
 import { safeTokenContract } from "@portico/plugins/model-proxy/management-contract";
 import type { Instance } from "../../../api/instance.ts";
 import { readText, type StoredText, TextChanged, withLineEnds } from "../../../blocks/text-editing/stored-text.ts";

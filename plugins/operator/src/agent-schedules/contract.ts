@@ -1,0 +1,72 @@
+import { defineContract, defineErrors, ownerErrors, pageEnvelope, readParameters, reply } from "@portico/core/contract";
+import * as v from "valibot";
+
+/** Errors of the calls about schedules. */
+export const scheduleErrors = {
+  ...ownerErrors("Only the owner may see and change schedules"),
+  ...defineErrors({
+    unknown_schedule: { status: 404, message: "There is no such schedule" },
+    no_owner: { status: 409, message: "The instance has no owner, for whom a schedule could run" },
+  }),
+};
+
+const text = v.string();
+const path = v.strictObject({ agentId: text, name: text });
+const { unauthorized, owner_required, unknown_schedule, no_owner } = scheduleErrors;
+const ofOne = { unauthorized, owner_required, unknown_schedule };
+
+const schedule = v.object({
+  agentId: text,
+  name: text,
+  cron: v.optional(text),
+  timeZone: v.optional(text),
+  everyMs: v.optional(v.number()),
+  paused: v.boolean(),
+  /** The next planned times, ISO 8601. */
+  next: v.array(text),
+  /** The newest planned time that was started, ISO 8601. */
+  last: v.optional(text),
+  /** The number of planned times that wait for the end of the turn before them. */
+  waiting: v.optional(v.number()),
+  /** Why it does not start anything. */
+  fault: v.optional(text),
+});
+
+/** Schedules of agents, for the instance's owner: an extension of the specification. */
+export const agentSchedulesContract = defineContract(
+  { surface: "agent", auth: "owner", envelope: pageEnvelope },
+  {
+    list: {
+      method: "GET",
+      path: "/api/schedules",
+      summary: "List the schedules of all agents, with their next times (an extension)",
+      query: readParameters({}),
+      success: reply.json(v.object({ schedules: v.array(schedule) })),
+      errors: { unauthorized, owner_required },
+    },
+    trigger: {
+      method: "POST",
+      path: "/api/schedules/:agentId/:name/trigger",
+      summary: "Start a turn as the schedule does, now (an extension)",
+      params: path,
+      success: reply.json(v.object({ runId: text }), 202),
+      errors: { ...ofOne, no_owner },
+    },
+    pause: {
+      method: "POST",
+      path: "/api/schedules/:agentId/:name/pause",
+      summary: "Start no more turns at planned times (an extension)",
+      params: path,
+      success: reply.json(v.object({ ok: v.literal(true) })),
+      errors: ofOne,
+    },
+    resume: {
+      method: "POST",
+      path: "/api/schedules/:agentId/:name/resume",
+      summary: "Start turns at planned times again (an extension)",
+      params: path,
+      success: reply.json(v.object({ ok: v.literal(true) })),
+      errors: ofOne,
+    },
+  },
+);

@@ -1,4 +1,0 @@
-import * as v from "valibot";
-
-/** Agent schedules have no options. */
-export const agentSchedulesConfig = v.strictObject({});
