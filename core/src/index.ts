@@ -1,7 +1,7 @@
 // Presets, and the apps that run them
 export { type App, type AppOptions, createApp } from "./grammar/app.ts";
 export { type HostContainer, type PortToken, portToken } from "./grammar/container.ts";
-export { allAdapters, definePreset, flattenPreset, type OpenedPreset, type Preset } from "./grammar/preset.ts";
+export { allAdapters, definePreset, type FlatPreset, flattenPreset, type OpenedPreset, type Preset } from "./grammar/preset.ts";
 export type { Fetch, NodeListener, Surface, SurfaceOptions } from "./http/surface.ts";
 
 // Ports, and the adapters that fill them
@@ -73,11 +73,11 @@ export {
 export { auditActor, type AuditWriter, auditWriter } from "./grammar/audit.ts";
 export { accessErrors } from "./grammar/error.ts";
 export { bearerToken, callerOf, instanceScheme, ownerScheme } from "./grammar/access.ts";
-export { CREDENTIAL_PREFIXES } from "./kit/credential-prefixes.ts";
+export { CREDENTIAL_PREFIXES, type CredentialPrefix } from "./kit/credential-prefixes.ts";
 export { createEndedSessions, type EndedSessions } from "./kit/signed-tokens.ts";
 export { latestEnd } from "./kit/signed-tokens.ts";
 export { createInstanceSessions } from "./kit/signed-tokens.ts";
-export { createSignedTokens, type SignedToken, type SignedTokens } from "./kit/signed-tokens.ts";
+export { createSignedTokens, type SignedToken, type SignedTokenKind, type SignedTokens } from "./kit/signed-tokens.ts";
 export { isOriginAllowed, type OriginFacts } from "./http/origin-rule.ts";
 
 // Errors
@@ -90,7 +90,7 @@ export {
   type ServiceErrorOptions,
 } from "./grammar/error.ts";
 export { type CauseDescription, describeCause } from "./grammar/guard-call.ts";
-export { findShortage, SHORTAGE_WORDS } from "./grammar/error.ts";
+export { findShortage, type Shortage, SHORTAGE_WORDS } from "./grammar/error.ts";
 
 // Bodies that arrive
 export { BodyCut, BodySilent, BodyTooLarge, eachChunk, readBody, takeArrived } from "./http/body.ts";
@@ -99,14 +99,22 @@ export { isExistingDay } from "./kit/time-text.ts";
 export { hasInexactWhole, parseJson, quoteLongNumbers } from "./kit/parse-json.ts";
 export { roomIn } from "./http/read-stream.ts";
 export type { StreamedBody } from "./http/streamed-body.ts";
-export { openUpload, type Upload, UploadInvalid, type UploadOptions, UploadTooLarge } from "./http/upload.ts";
+export { openUpload, type Upload, type UploadFlaw, UploadInvalid, type UploadOptions, UploadTooLarge } from "./http/upload.ts";
 export { hasMoreLevels } from "./kit/parse-json.ts";
-export { passStream, readStream } from "./http/read-stream.ts";
+export { passStream, readStream, type StreamReading } from "./http/read-stream.ts";
 export { notUtf8 } from "./kit/not-utf8.ts";
 
 // Answers: long JSON, files and parts of files
 export { acceptedCoding } from "./http/compress.ts";
-export { allowsRange, checkConditions, checkReplacement, httpDate, type Validators } from "./http/conditional.ts";
+export {
+  allowsRange,
+  type ConditionOutcome,
+  checkConditions,
+  checkReplacement,
+  httpDate,
+  type ReplacementOutcome,
+  type Validators,
+} from "./http/conditional.ts";
 export { contentDisposition, dispositionName } from "./http/file-name.ts";
 export { cleanFileName, cleanMediaType, isTextMediaType } from "./http/file-name.ts";
 export { jsonList } from "./http/pieces.ts";
@@ -124,18 +132,20 @@ export {
   ConfigUnusable,
   filePath,
   fromEnv,
+  type LoadedConfig,
   listConfigKeys,
   loadConfig,
   nearestWord,
   type SecretFile,
+  type SecretInput,
   secret,
   secretFromEnv,
 } from "./config/load-config.ts";
 export { DURATION, parseDuration } from "./kit/time-text.ts";
 export { guardCall, reportFailure, withHandledRejections } from "./grammar/guard-call.ts";
 export { withoutEnd } from "./kit/text.ts";
-export { createLive, type Live, type Replaceable, selectLive } from "./config/live.ts";
-export { Overlap } from "./kit/overlap.ts";
+export { createLive, type Live, type PrepareChange, type Replaceable, selectLive } from "./config/live.ts";
+export { Overlap, type OverlapOptions } from "./kit/overlap.ts";
 export { Secret } from "./config/secret.ts";
 
 // Durable work: waits, repetition, what stores keep
@@ -155,7 +165,7 @@ export { addModelUsage } from "./kit/model-usage.ts";
 export { readOncePerTurn } from "./kit/store-calls.ts";
 export { readPages } from "./kit/store-calls.ts";
 export { readFindCursor, toFindCursor } from "./kit/find-page.ts";
-export { findPage, type FindPlace, type FindSource, type FoundPage } from "./kit/find-page.ts";
+export { findPage, type FindOrder, type FindPlace, type FindSource, type FoundPage } from "./kit/find-page.ts";
 export { createTagIndex, type Tagged, type TagIndex } from "./kit/tag-index.ts";
 export { wordsOf } from "./kit/find-page.ts";
 export { isStoreAway } from "./kit/store-calls.ts";

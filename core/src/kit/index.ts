@@ -1,12 +1,12 @@
 /** What the areas and adapters share, beside the grammar: threads for work from outside, and checks by JSON Schemas from outside. */
 export { type BoundSchema, boundSchemas, type JsonSchema, type SchemaFaultPlace } from "./json-schema/bound-schema.ts";
-export { CHECK_MS, faultText, type SchemaFault } from "./json-schema/check-json.ts";
+export { CHECK_MS, type CheckJob, type CheckResult, faultText, type SchemaFault } from "./json-schema/check-json.ts";
 export { checkJsonNow } from "./json-schema/check-json.ts";
-export { compileSchema, SchemaInvalid } from "./json-schema/compile-schema.ts";
-export { type SchemaCheckOptions, SchemaChecks } from "./json-schema/schema-checks.ts";
+export { type CompileOptions, compileSchema, SchemaInvalid } from "./json-schema/compile-schema.ts";
+export { type CheckedJson, type SchemaCheckOptions, SchemaChecks } from "./json-schema/schema-checks.ts";
 export { KEYWORDS, NAMED_SCHEMAS, SCHEMA, SCHEMAS } from "./json-schema/subschemas.ts";
-export { type Subschema, subschemas } from "./json-schema/subschemas.ts";
+export { type SchemaPath, type Subschema, subschemas } from "./json-schema/subschemas.ts";
 export { JobPool, type JobPoolOptions, PoolBusy } from "./job-pool.ts";
-export { JobOutOfMemory, JobOverran, JobThread, ThreadCrashed } from "./job-thread.ts";
+export { JobOutOfMemory, JobOverran, type JobRun, JobThread, type JobThreadOptions, ThreadCrashed } from "./job-thread.ts";
 export { listenForJobs } from "./listen-for-jobs.ts";
 export { withoutByteOrderMark } from "./text.ts";
