@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { embeddedEngine } from "@portico/adapters/engine/embedded";
 import { sqliteLog } from "@portico/adapters/log/sqlite";
 import { defineAdapter, definePreset, ports } from "@portico/core";
-import { local, localSchema, type PlatformOptions } from "portico/local";
+import { local, localSchema, type PlatformOptions } from "@portico/presets/local";
 import { startPreset } from "portico/start";
 import { appRecords } from "./own-storage.ts";
 import { counterNode } from "./own-workflow-node.ts";

@@ -5,7 +5,7 @@ import { type Adapter, type App, createApp, ports, Secret } from "@portico/core"
 import { conversationsRuns } from "@portico/plugins/conversations-runs";
 import { modelProxy } from "@portico/plugins/model-proxy";
 import { createSafeTokens } from "@portico/plugins/model-proxy/safe-tokens";
-import { testing } from "portico/testing";
+import { testing } from "@portico/presets/testing";
 import { notebook } from "./notebook.ts";
 
 /** The app that the embedding stories mount. It has three surfaces, with a credential for each. */

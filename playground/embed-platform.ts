@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { createApp } from "@portico/core";
 import { attach, toNodeHandler } from "@portico/core/node";
 import express from "express";
-import { local, readPlatformOptions } from "portico/local";
+import { local, readPlatformOptions } from "@portico/presets/local";
 import { ask, type Host, listening } from "./embedding-story.ts";
 
 /** The keys are the same as in a configuration file. Environment variables override them. */

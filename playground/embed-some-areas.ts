@@ -3,7 +3,7 @@ import { mkdtempDisposable } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type App, createApp } from "@portico/core";
-import { agent, readPlatformOptions } from "portico/agent";
+import { agent, readPlatformOptions } from "@portico/presets/agent";
 
 /** The preset `agent` without the areas that are listed in `without`. */
 export async function start(folder: string): Promise<App> {

@@ -6,7 +6,7 @@ import { functionTools } from "@portico/adapters/tools/functions";
 import { connectAgent } from "@portico/client";
 import { type App, createApp, defineAdapter, definePreset, ports } from "@portico/core";
 import { conversationsRuns } from "@portico/plugins/conversations-runs";
-import { testing } from "portico/testing";
+import { testing } from "@portico/presets/testing";
 import { listen } from "./listen.ts";
 
 export interface ClerkOptions {

@@ -4,7 +4,7 @@ import { randomIds } from "@portico/adapters/ids/random";
 import { type App, createApp, defineAdapter, orAborted, ports } from "@portico/core";
 import { conversationsRuns } from "@portico/plugins/conversations-runs";
 import { errors, generateKeyPair, type JWTVerifyGetKey, jwtVerify, SignJWT } from "jose";
-import { testing } from "portico/testing";
+import { testing } from "@portico/presets/testing";
 import * as v from "valibot";
 
 export interface JwtIdentityOptions {

@@ -1,7 +1,7 @@
 // The host adds its own middleware and its own route to a surface.
 import { type App, createApp, Secret } from "@portico/core";
 import { HTTPError } from "h3";
-import { testing } from "portico/testing";
+import { testing } from "@portico/presets/testing";
 import { notebook } from "./notebook.ts";
 
 /** A notebook that the host can make read-only. Every answer names its operator, and an added route describes it. */

@@ -1,7 +1,7 @@
 // A custom preset: the proxy, a second plugin, and settings for both. It starts as `portico start` does.
 import { definePreset } from "@portico/core";
 import { probes } from "@portico/operator/probes";
-import { type PlatformOptions, proxy, proxySchema } from "portico/proxy";
+import { type PlatformOptions, proxy, proxySchema } from "@portico/presets/proxy";
 import { listenSchema, startPreset } from "portico/start";
 import * as v from "valibot";
 import { notebook, notebookConfig } from "./notebook.ts";

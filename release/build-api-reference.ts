@@ -23,7 +23,7 @@ export async function buildApiReference(into: string): Promise<void> {
 /** Returns the surface's line of the list. */
 async function writeSurface(surface: string, into: string): Promise<string> {
   const describe = (kind: string) =>
-    runProgram(process.execPath, [join(root, "presets/portico.mjs"), kind, "local", "--surface", surface], root);
+    runProgram(process.execPath, [join(root, "presets/cli/portico.mjs"), kind, "local", "--surface", surface], root);
   const [calls, events] = await Promise.all([describe("openapi"), describe("asyncapi")]);
   const { title } = (JSON.parse(calls) as { info: { title: string } }).info;
   await writeFile(join(into, `${surface}.openapi.json`), calls);

@@ -23,7 +23,16 @@ const PUBLISHED: PackageSet = { rooms: PUBLISHED_ROOMS, project: "tsconfig.json"
 
 /** The packages that a service runs. Building them needs no dependency of tests. */
 export const SERVICE: PackageSet = {
-  rooms: ["core", "adapters", "adapters/cluster", "adapters/workflow-nodes", "plugins", "plugins/operator", "presets"],
+  rooms: [
+    "core",
+    "adapters",
+    "adapters/cluster",
+    "adapters/workflow-nodes",
+    "plugins",
+    "plugins/operator",
+    "presets",
+    "presets/cli",
+  ],
   project: "tsconfig.service.json",
 };
 

@@ -36,7 +36,9 @@ console.log(`The bills of materials list ${Math.min(...components)} to ${Math.ma
 
 await using project = await createProject(join(import.meta.dirname, "trial"));
 const pathOf = (name: string) => packed.find((each) => each.name === name)!.path;
-await project.install(["portico", "@portico/core", "@portico/adapters", "@portico/plugins", "@portico/operator"].map(pathOf));
+await project.install(
+  ["portico", "@portico/core", "@portico/adapters", "@portico/plugins", "@portico/operator", "@portico/presets"].map(pathOf),
+);
 const { packages, bytes } = await project.measure();
 console.log(`portico is installed with ${packages} packages: ${megabytes(bytes)}`);
 

@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import { createApp } from "@portico/core";
 import { toNodeHandler } from "@portico/core/node";
 import { modelProxy } from "@portico/plugins/model-proxy";
-import { testing } from "portico/testing";
+import { testing } from "@portico/presets/testing";
 
 const app = await createApp({ name: "mine", extends: testing({}), plugins: [modelProxy({})] });
 const server = createServer(toNodeHandler(app.surface("proxy")));

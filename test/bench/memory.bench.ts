@@ -61,7 +61,7 @@ process.exit(0);
 async function measure(name: string, checkout: string): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "portico-bench-memory-"));
   const config = prepareFolder(folder, upstream.baseUrl);
-  const program = join(checkout, "presets/portico.mjs");
+  const program = join(checkout, "presets/cli/portico.mjs");
   const flags = [...given["node-flag"], "--import", preload(folder)];
   const log = openSync(join(folder, "log"), "a");
   const child = await startChild(

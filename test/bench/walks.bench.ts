@@ -16,7 +16,7 @@ import { pathToFileURL } from "node:url";
 import { connectAgent } from "@portico/client";
 import { type App, createApp } from "@portico/core";
 import { attach, toNodeHandler } from "@portico/core/node";
-import { local, readPlatformOptions } from "portico/local";
+import { local, readPlatformOptions } from "@portico/presets/local";
 import { startFakeUpstream } from "../harness/fake-upstream.ts";
 
 const OWNER = "owner-token-0123456789";

@@ -1,5 +1,5 @@
 import { safeTokenManagement } from "@portico/plugins/model-proxy/management";
-import { testing } from "portico/testing";
+import { testing } from "@portico/presets/testing";
 import { pluginConformance } from "./plugin.ts";
 
 pluginConformance("safe tokens", () => safeTokenManagement({}), {

@@ -6,7 +6,7 @@ import { describeSuite } from "./describe-suite.ts";
 
 /** Options of `pluginConformance`. */
 export interface PluginConformanceOptions {
-  /** Fills what the plugin needs; preset `testing` of `portico/testing` most of the time. */
+  /** Fills what the plugin needs; preset `testing` of `@portico/presets/testing` most of the time. */
   readonly extends?: Preset;
   /** Headers that let a caller in, by the `auth` names of the contract. Their values are the credential, and need eight characters. */
   readonly credentials?: Readonly<Record<string, Readonly<Record<string, string>>>>;

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { main } from "../../presets/src/cli/main.ts";
+import { main } from "../../presets/cli/src/main.ts";
 import type { RoomCommand, RoomMessage } from "./command-room.ts";
 
 // Runs commands of `portico`, one after another, each as if the process were its own.

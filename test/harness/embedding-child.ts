@@ -7,7 +7,7 @@ import { messagesHttp } from "@portico/adapters/models/messages-http";
 import { createApp, ports } from "@portico/core";
 import { modelProxy } from "@portico/plugins/model-proxy";
 import { createSafeTokens } from "@portico/plugins/model-proxy/safe-tokens";
-import { testing } from "portico/testing";
+import { testing } from "@portico/presets/testing";
 import * as crossws from "../../playground/embed-crossws.ts";
 import * as express from "../../playground/embed-express.ts";
 import * as plainFetch from "../../playground/embed-fetch.ts";

@@ -8,7 +8,7 @@ import { chosenRuntime, type Runtime } from "./runtimes.ts";
 
 /** After a test, the service's remaining work is not awaited. */
 const PATIENCE_MS = 300;
-const LAUNCHER = join(import.meta.dirname, "../../presets/portico.mjs");
+const LAUNCHER = join(import.meta.dirname, "../../presets/cli/portico.mjs");
 
 export interface CommandOptions {
   /** Working directory; default: a new folder that is removed at the end. */

@@ -60,8 +60,8 @@ describe("the finder of circles", () => {
     expect(graph.get("core/src/index.ts")).toContain("core/src/ports/index.ts");
     expect(graph.get("plugins/src/workflow-service/plugin.ts")).toContain("core/src/index.ts");
     expect(graph.get("presets/src/platform/workflow-service.ts")).toContain("plugins/src/workflow-service/plugin.ts");
-    expect(graph.get("presets/src/cli/token-store.ts")).toContain("plugins/src/model-proxy/management-contract.ts");
-    expect(graph.get("presets/src/cli/workflows/follow-run.ts")).toContain("plugins/src/workflow-service/contract.ts");
+    expect(graph.get("presets/cli/src/token-store.ts")).toContain("plugins/src/model-proxy/management-contract.ts");
+    expect(graph.get("presets/cli/src/workflows/follow-run.ts")).toContain("plugins/src/workflow-service/contract.ts");
     expect([...graph.values()].flat().length).toBeGreaterThan(4000);
   });
 });

@@ -50,7 +50,7 @@ describe("the reader of exports", () => {
 describe.each(PUBLISHED_ROOMS)("every name that %s exports", (room) => {
   it("has a doc comment", () => {
     const names = modulesOf(room).flatMap((file) => exportedNames(file, read));
-    expect(names.length).toBeGreaterThan(5);
+    expect(names.length).toBeGreaterThan(1);
     const bare = names.filter(({ isDocumented }) => !isDocumented).map(({ name, file, line }) => `${name} (${file}:${line})`);
     expect([...new Set(bare)]).toEqual([]);
   });

@@ -16,6 +16,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   "plugins/operator": ["core"],
   client: ["core", "plugins"],
   presets: ["core", "adapters", "adapters/cluster", "adapters/workflow-nodes", "plugins", "plugins/operator"],
+  "presets/cli": ["core", "adapters", "adapters/cluster", "plugins", "plugins/operator", "presets"],
   console: ["core", "plugins", "plugins/operator", "client"],
   // The published part of the tests: suites for authors of adapters and plugins.
   playground: [
@@ -27,6 +28,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "plugins/operator",
     "client",
     "presets",
+    "presets/cli",
     "test",
   ],
   test: [
@@ -38,6 +40,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "plugins/operator",
     "client",
     "presets",
+    "presets/cli",
     "playground",
   ],
 };
@@ -72,9 +75,9 @@ const livesIn: Readonly<Record<string, RegExp>> = {
   ajv: /^core\/src\/kit\/json-schema\//,
   re2js: /^(?:core\/src\/kit\/json-schema|plugins\/src\/workflow-service\/expressions)\//,
   yaml: /^(?:plugins\/src\/(?:workflow-service\/definition|conversations-runs\/skills)|presets)\//,
-  "modern-tar": /^presets\/src\/cli\/backup\//,
-  listhen: /^presets\//,
-  citty: /^presets\//,
+  "modern-tar": /^presets\/cli\/src\/backup\//,
+  listhen: /^presets\/cli\//,
+  citty: /^presets\/cli\//,
 };
 
 /** Only these rooms are under the rules of `livesIn`: stories and tests take what they need. */
@@ -114,7 +117,7 @@ describe("the reader of imports", () => {
 });
 
 /** What third parties are given to begin with: each folder is a package of theirs, and has tests of its own (`spec/launch/new-outside.test.ts`). */
-const TEMPLATES = "presets/templates/";
+const TEMPLATES = "presets/cli/templates/";
 
 describe.each(Object.entries(mayImport))("%s", (room, allowed) => {
   const own = () => imports.filter(({ file }) => workspaceOf(file) === room && !file.startsWith(TEMPLATES));
@@ -160,7 +163,7 @@ it("undici is imported by its file: for its name, Bun gives a module of its own,
 
 describe("a template", () => {
   it("never leaves its folder by a relative path", () => {
-    const folderOf = (path: string) => path.split("/").slice(0, 3).join("/");
+    const folderOf = (path: string) => path.split("/").slice(0, 4).join("/");
     const templates = imports.filter(({ file }) => file.startsWith(TEMPLATES));
     expect(templates.length).toBeGreaterThan(20);
     const left = templates.filter(
@@ -196,7 +199,6 @@ const mayImportInPresets = {
   settings: [],
   platform: ["settings"],
   preset: ["platform", "settings"],
-  cli: ["settings", "platform", "preset"],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
 describe("inside presets", () => {
@@ -235,13 +237,13 @@ describe("inside presets", () => {
     const checks = new Set(
       imports
         .map(({ file }) => file)
-        .filter((file) => file.startsWith("presets/src/cli/workflows/") || file.endsWith("/doctor/check-workflows.ts")),
+        .filter((file) => file.startsWith("presets/cli/src/workflows/") || file.endsWith("/doctor/check-workflows.ts")),
     );
     expect(checks.size).toBeGreaterThan(10);
     const opening: string[] = [];
     for (const file of checks) if (/\bcreateApp\b/.test(await readText(file))) opening.push(file);
     // The grant is signed by what the instance signs with. Cases of definitions run in an app in memory, which `platform` opens.
-    expect(opening).toEqual(["presets/src/cli/workflows/issue-grant.ts"]);
+    expect(opening).toEqual(["presets/cli/src/workflows/issue-grant.ts"]);
   });
 });
 
@@ -279,7 +281,7 @@ it("what is published does without `using`, which Node.js 22 cannot read, and wh
 it("no published package imports a module of the adapters that their package does not export: it exports `port/technology`", async () => {
   const published = (await repositoryFiles()).filter(
     (file) =>
-      /^(?:adapters\/[\w-]+|plugins(?:\/[\w-]+)?|client|presets)\/(?:src|templates)\/.*\.ts$/.test(file) &&
+      /^(?:adapters\/[\w-]+|plugins(?:\/[\w-]+)?|client|presets(?:\/[\w-]+)?)\/(?:src|templates)\/.*\.ts$/.test(file) &&
       !file.startsWith("adapters/src/"),
   );
   const imports = (await Promise.all(published.map(async (file) => importsOf(file, await readText(file))))).flat();

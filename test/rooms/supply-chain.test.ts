@@ -98,10 +98,10 @@ describe("engines", () => {
   });
 
   it("are what the check of Node.js, and the packages that portico new writes, ask for", async () => {
-    const { engines } = JSON.parse(await readText("presets/package.json")) as { engines: { node: string } };
+    const { engines } = JSON.parse(await readText("presets/cli/package.json")) as { engines: { node: string } };
     const checked = /needed = \[(\d+), (\d+)\]/.exec(await readText("core/needed-node.cjs"))!;
     expect(`>=${checked[1]}.${checked[2]}`).toBe(engines.node);
-    const templates = (await repositoryFiles()).filter((file) => /^presets\/templates\/[\w-]+\/package\.json$/.test(file));
+    const templates = (await repositoryFiles()).filter((file) => /^presets\/cli\/templates\/[\w-]+\/package\.json$/.test(file));
     expect(templates).not.toEqual([]);
     for (const template of templates)
       expect([template, (JSON.parse(await readText(template)) as LockedPackage).engines]).toEqual([template, engines]);

@@ -64,7 +64,7 @@ const plainRooms: readonly { readonly files: RegExp; prose(text: string): readon
   { files: /^\.changeset\/.*\.md$/, prose: proseLines },
   { files: /^(?:core|adapters|plugins|client|presets|playground|test)\/.*\.md$/, prose: proseLines },
   {
-    files: /^(?:plugins\/(?:operator\/)?src|presets\/(?:src|templates)|console\/src)\/.*\.(?:ts|svelte|css)$/,
+    files: /^(?:plugins\/(?:operator\/)?src|presets\/(?:cli\/)?(?:src|templates)|console\/src)\/.*\.(?:ts|svelte|css)$/,
     prose: (text) => text.split("\n"),
   },
   { files: /^(?:(?:core|adapters(?:\/[\w-]+)?|client)\/src|release|playground|test)\/.*\.[cm]?[jt]sx?$/, prose: commentLines },

@@ -13,7 +13,7 @@ beforeAll(async () => {
     (file) => /\.(?:md|ts|mjs|svelte|ya?ml|json)$/.test(file) && file !== "test/rooms/unpublished.test.ts",
   );
   texts = await Promise.all(files.map(async (file) => [file, await readText(file)] as [string, string]));
-  isPublished = (JSON.parse(await readText("presets/package.json")) as { version: string }).version !== "0.0.0";
+  isPublished = (JSON.parse(await readText("presets/cli/package.json")) as { version: string }).version !== "0.0.0";
 });
 
 const containing = (files: RegExp, words: RegExp) =>
@@ -38,7 +38,7 @@ describe("until the packages are published", () => {
   });
 
   it("no program and no template says `npx portico` without a look whether it is installed", () => {
-    const sources = /^(?:(?:core|adapters|plugins|client|presets|console)(?:\/[\w-]+)?\/src|presets\/templates)\//;
-    expect(containing(sources, /npx portico/)).toEqual(["presets/src/cli/own-command.ts"]);
+    const sources = /^(?:(?:core|adapters|plugins|client|presets|console)(?:\/[\w-]+)?\/src|presets\/cli\/templates)\//;
+    expect(containing(sources, /npx portico/)).toEqual(["presets/cli/src/own-command.ts"]);
   });
 });

@@ -1,9 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** Version of this package, from its package.json. */
-export const VERSION: string = (JSON.parse(readFileSync(packageFile("package.json"), "utf8")) as { version: string }).version;
+const manifest = new URL(import.meta.resolve("#package.json"));
 
-/** A file or a folder (with a trailing `/`) of this package, by its path in the package. Works also if a build merges modules. */
-export function packageFile(path: string): URL {
-  return new URL(path, import.meta.resolve("#package.json"));
-}
+/** The version of this package, from its package.json: all packages of a release have the same. */
+export const VERSION: string = (JSON.parse(readFileSync(manifest, "utf8")) as { version: string }).version;

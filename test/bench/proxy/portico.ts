@@ -19,7 +19,7 @@ const CHECKOUT = fileURLToPath(new URL("../../..", import.meta.url));
 
 /** Starts the proxy with `portico start proxy`, as users do, with an empty data directory. Its log goes to the file descriptor. */
 export async function startPortico(dataDir: string, upstream: string, log: number, checkout = CHECKOUT): Promise<Portico> {
-  const program = join(checkout, "presets/portico.mjs");
+  const program = join(checkout, "presets/cli/portico.mjs");
   const provider = (protocol: ports.ModelProtocol) => ({
     id: protocol,
     type: "bench",

@@ -11,7 +11,7 @@ import { createMemoryTelemetry, memoryTelemetry } from "@portico/adapters/teleme
 import { type Adapter, createApp, definePlugin, ports } from "@portico/core";
 import { attach, toNodeHandler } from "@portico/core/node";
 import { conversationsRuns } from "@portico/plugins/conversations-runs";
-import { testing } from "portico/testing";
+import { testing } from "@portico/presets/testing";
 import { Server } from "socket.io";
 import * as v from "valibot";
 

@@ -6,7 +6,7 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import { createManualClock, type ManualClock } from "@portico/adapters/clock/manual";
 import { toNodeHandler } from "@portico/core/node";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { openListeners } from "../../../presets/src/cli/listeners.ts";
+import { openListeners } from "../../../presets/cli/src/listeners.ts";
 import { TOKENS } from "../../harness/agent-app.ts";
 import { type FilesService, startFilesService } from "../../harness/files-app.ts";
 import { statusOf } from "../../harness/raw-call.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { withReference } from "../../../presets/src/settings/reference-page.ts";
+import { withReference } from "../../../release/references/settings.ts";
 
 const page = readFileSync(join(import.meta.dirname, "../../../docs/configuration.md"), "utf8");
 

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { expect, it } from "vitest";
-import { publishedAgentSchema } from "../../../presets/src/cli/agent-reference.ts";
+import { publishedAgentSchema } from "../../../release/references/agent.ts";
 
 const docs = join(import.meta.dirname, "../../../docs");
 const check = new Ajv2020().compile(JSON.parse(publishedAgentSchema()) as object);

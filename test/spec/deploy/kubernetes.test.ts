@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { loadConfig } from "@portico/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { EXIT } from "../../../presets/src/cli/exit-codes.ts";
+import { EXIT } from "../../../presets/cli/src/exit-codes.ts";
 import { platformSchema } from "../../../presets/src/settings/platform.ts";
 import { clusterProblems } from "../../../presets/src/cluster/problems.ts";
 import { clusterPlace } from "../../harness/cluster.ts";

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { EXIT } from "../../../presets/src/cli/exit-codes.ts";
+import { EXIT } from "../../../presets/cli/src/exit-codes.ts";
 import { clusterPlace } from "../../harness/cluster.ts";
 import { temporaryFolder } from "../../harness/portico-process.ts";
 import { freePort } from "../../harness/ports.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { withEventReference } from "../../../presets/src/cli/event-reference.ts";
+import { withEventReference } from "../../../release/references/events.ts";
 import { readText } from "../../rooms/repository.ts";
 
 it("docs/api.md lists every event as the contracts have it: `npm run docs:api` brings it up to date", async () => {

@@ -4,9 +4,9 @@ import { isDeepStrictEqual } from "node:util";
 import { readAgentText } from "../../../adapters/src/agents/agent-file.ts";
 import { type Contract, flattenPreset, loadConfig } from "@portico/core";
 import { loadDefinition } from "@portico/plugins/workflow-service/definitions";
-import { readConfigFile } from "../../../presets/src/cli/config-file.ts";
-import { loadPreset } from "../../../presets/src/cli/preset-table.ts";
-import { readNodeRules } from "../../../presets/src/cli/workflows/node-rules.ts";
+import { readConfigFile } from "../../../presets/cli/src/config-file.ts";
+import { loadPreset } from "../../../presets/cli/src/preset-table.ts";
+import { readNodeRules } from "../../../presets/cli/src/workflows/node-rules.ts";
 import { type PlatformSettings, platformSchema } from "../../../presets/src/settings/platform.ts";
 import { temporaryFolder } from "../../harness/portico-process.ts";
 

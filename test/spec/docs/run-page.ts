@@ -112,7 +112,7 @@ shopt -s inherit_errexit
 npx() {
   local tool=$1; shift
   case $tool in
-    portico) "$NODE" "$ROOT/presets/portico.mjs" "$@" ;;
+    portico) "$NODE" "$ROOT/presets/cli/portico.mjs" "$@" ;;
     node) "$NODE" "$@" ;;
     *) echo "Pages run portico and node with npx, and not $tool" >&2; return 64 ;;
   esac

@@ -1,6 +1,6 @@
 import { firstCharacters, flattenPreset, hasAtMost, maxCharacters, type RouteContract } from "@portico/core";
 import { toJsonSchema } from "@valibot/to-json-schema";
-import { local, readPlatformOptions } from "portico/local";
+import { local, readPlatformOptions } from "@portico/presets/local";
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 

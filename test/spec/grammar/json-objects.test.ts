@@ -1,5 +1,5 @@
 import { flattenPreset, jsonObject, objectOnly, record, type RouteContract } from "@portico/core";
-import { local, readPlatformOptions } from "portico/local";
+import { local, readPlatformOptions } from "@portico/presets/local";
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 import { agentFileSchema } from "../../../adapters/src/agents/agent-file.ts";

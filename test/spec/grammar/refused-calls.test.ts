@@ -1,7 +1,7 @@
 import { createManualClock } from "@portico/adapters/clock/manual";
 import { createApp, ports } from "@portico/core";
 import { auditPage } from "@portico/operator/audit";
-import { testing } from "portico/testing";
+import { testing } from "@portico/presets/testing";
 import { describe, expect, it } from "vitest";
 
 const MINUTE_MS = 60_000;

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { loadConfig, type ports } from "@portico/core";
 import { createClient } from "@portico/core/client";
 import { auditContract } from "@portico/operator/audit/contract";
-import { local, localSchema } from "portico/local";
+import { local, localSchema } from "@portico/presets/local";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type HookServer, startHookServer } from "../../harness/hook-server.ts";
 import { openCommand, type PorticoProcess, startPortico, temporaryFolder } from "../../harness/portico-process.ts";

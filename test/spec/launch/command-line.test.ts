@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { runCommand, runPortico, startPortico } from "../../harness/portico-process.ts";
 
-const LAUNCHER = join(import.meta.dirname, "../../../presets/portico.mjs");
+const LAUNCHER = join(import.meta.dirname, "../../../presets/cli/portico.mjs");
 const COMMANDS = [
   ...[
     "start",

@@ -2,7 +2,7 @@ import { systemClock } from "@portico/adapters/clock/system";
 import { createApp, defineContract, definePlugin, reply } from "@portico/core";
 import * as v from "valibot";
 import { afterEach, describe, expect, it } from "vitest";
-import { type Listeners, openListeners } from "../../../presets/src/cli/listeners.ts";
+import { type Listeners, openListeners } from "../../../presets/cli/src/listeners.ts";
 
 /** Longer than any test: who waits for it, hangs. */
 const GRACE_MS = 60_000;

@@ -6,7 +6,7 @@ import { runCommand, startPortico, temporaryFolder } from "../../harness/portico
 import { root } from "../../rooms/repository.ts";
 
 /** The folders of these tests have no Portico that npx could find. */
-const COMMAND = `node ${join(root, "presets/portico.mjs")}`;
+const COMMAND = `node ${join(root, "presets/cli/portico.mjs")}`;
 const CREATED = [".gitignore", "agents/helper/agent.json", "portico.config.yaml", "workflows/greet.yaml"];
 
 describe("portico init", () => {

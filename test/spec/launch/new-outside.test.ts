@@ -25,7 +25,7 @@ describe("what portico new makes, outside the workspace", () => {
 
   beforeAll(async () => {
     outside = outsideWorkspace([
-      ...["core", "adapters", "test"].map((name) => `@portico/${name}`),
+      ...["core", "adapters", "presets", "test"].map((name) => `@portico/${name}`),
       ...["portico", "valibot", "vitest", "typescript", "@types/node"],
     ]);
     for (const page of ["docs/writing-a-plugin.md", "docs/writing-an-adapter.md", "docs/writing-a-preset.md"]) {
@@ -59,7 +59,7 @@ describe("what portico new makes, outside the workspace", () => {
   });
 
   it("has the given name everywhere, and the versions of the command that made it", async () => {
-    const { version } = JSON.parse(await readText("presets/package.json")) as { version: string };
+    const { version } = JSON.parse(await readText("presets/cli/package.json")) as { version: string };
     for (const { name } of orders) {
       for (const file of filesBelow(join(outside.path, name))) {
         expect(file).not.toMatch(/sample/);

@@ -5,13 +5,13 @@ import { runCommand, temporaryFolder } from "../../harness/portico-process.ts";
 import { filesBelow, TEMPLATE_PORTS as PORTS } from "../../harness/template-files.ts";
 import { importsOf, packageOf, readText, repositoryFiles, root } from "../../rooms/repository.ts";
 
-const TEMPLATES = "presets/templates";
+const TEMPLATES = "presets/cli/templates";
 /** Folders of templates that are not packages of their own. */
 const PARTS = ["every", "instance"];
 
 describe("every package of portico new", () => {
   it("checks the version of Node.js before it starts and before its tests", async () => {
-    const manifests = (await repositoryFiles()).filter((file) => /^presets\/templates\/[\w-]+\/package\.json$/.test(file));
+    const manifests = (await repositoryFiles()).filter((file) => /^presets\/cli\/templates\/[\w-]+\/package\.json$/.test(file));
     expect(manifests).not.toEqual([]);
     for (const file of manifests) {
       const { scripts } = JSON.parse(await readText(file)) as { scripts: Readonly<Record<string, string>> };
@@ -97,13 +97,13 @@ describe("portico new", () => {
 
 describe("a template", () => {
   it("is published with the command", async () => {
-    const { files } = JSON.parse(await readText("presets/package.json")) as { files: string[] };
+    const { files } = JSON.parse(await readText("presets/cli/package.json")) as { files: string[] };
     expect(files).toContain("templates");
   });
 
   it("imports what its package.json names, and nothing else of it is named", async () => {
     const files = (await repositoryFiles()).filter((file) => file.startsWith(`${TEMPLATES}/`));
-    const kinds = new Set(files.map((file) => file.split("/")[2]!).filter((kind) => !PARTS.includes(kind)));
+    const kinds = new Set(files.map((file) => file.split("/")[3]!).filter((kind) => !PARTS.includes(kind)));
     expect([...kinds].toSorted()).toEqual(["plugin", "preset", ...PORTS.map((port) => `adapter-${port}`)].toSorted());
     for (const kind of kinds) {
       const { dependencies, devDependencies } = JSON.parse(await readText(`${TEMPLATES}/${kind}/package.json`)) as any;

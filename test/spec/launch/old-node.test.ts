@@ -8,7 +8,7 @@ import { temporaryFolder } from "../../harness/portico-process.ts";
 import { root } from "../../rooms/repository.ts";
 
 const run = promisify(execFile);
-const TEMPLATES = join(root, "presets/templates");
+const TEMPLATES = join(root, "presets/cli/templates");
 
 /** The folder of a Node.js of this machine that is too old for Portico, with its npm. */
 async function findOldNode(): Promise<{ readonly bin: string; readonly version: string } | undefined> {
@@ -57,7 +57,7 @@ describe.skipIf(!old)("with a Node.js that is too old", () => {
   );
 
   it("the command line of a checkout runs with the Node.js of the checkout, and passes its end on", async () => {
-    const launcher = join(root, "presets/portico.mjs");
+    const launcher = join(root, "presets/cli/portico.mjs");
     const env = { PATH: "/usr/bin:/bin", HOME: folder.path, PORTICO_AUTO_PROVIDERS: "false" };
     const node = join(old!.bin, "node");
     await expect(run(node, [launcher, "doctr"], { cwd: folder.path, env })).rejects.toMatchObject({ code: 64, stdout: "" });

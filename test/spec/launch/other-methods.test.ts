@@ -1,5 +1,5 @@
 import { flattenPreset, type RouteContract, ServiceError } from "@portico/core";
-import { local, readPlatformOptions } from "portico/local";
+import { local, readPlatformOptions } from "@portico/presets/local";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { httpCall } from "../../harness/http-call.ts";
 import { type PorticoProcess, startPortico } from "../../harness/portico-process.ts";

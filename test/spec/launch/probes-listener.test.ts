@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { createApp, type Preset } from "@portico/core";
-import { agent } from "portico/agent";
-import { local, type PlatformOptions, readPlatformOptions } from "portico/local";
-import { proxy } from "portico/proxy";
-import { workflow } from "portico/workflow";
+import { agent } from "@portico/presets/agent";
+import { local, type PlatformOptions, readPlatformOptions } from "@portico/presets/local";
+import { proxy } from "@portico/presets/proxy";
+import { workflow } from "@portico/presets/workflow";
 import { describe, expect, it } from "vitest";
 import { temporaryFolder } from "../../harness/portico-process.ts";
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { createManualClock } from "@portico/adapters/clock/manual";
 import { afterEach, expect, it, onTestFinished, vi } from "vitest";
-import { readSettings } from "../../../presets/src/cli/read-settings.ts";
+import { readSettings } from "../../../presets/cli/src/read-settings.ts";
 import { workflowNodes } from "../../../presets/src/platform/workflow-service.ts";
 import { temporaryFolder } from "../../harness/portico-process.ts";
 import { startWorkflowService } from "../../harness/workflow-app.ts";

@@ -4,7 +4,7 @@ import { createMemoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { createApp, defineContract, definePlugin, ports, reply } from "@portico/core";
 import { conversationsRuns } from "@portico/plugins/conversations-runs";
 import { agentRuntime } from "@portico/plugins/conversations-runs/agent-runtime";
-import { testing } from "portico/testing";
+import { testing } from "@portico/presets/testing";
 import * as v from "valibot";
 import { expect, it, vi } from "vitest";
 import { startBody } from "../../harness/agent-app.ts";

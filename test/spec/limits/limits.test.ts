@@ -1,6 +1,6 @@
 import { limitsPage } from "@portico/operator/limits";
 import { createApp } from "@portico/core";
-import { agent, readPlatformOptions } from "portico/agent";
+import { agent, readPlatformOptions } from "@portico/presets/agent";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startAgentService } from "../../harness/agent-app.ts";
 import { guardedRoutes } from "../../harness/guarded-routes.ts";

@@ -4,7 +4,7 @@ import { auditWriter, createApp, createInstanceSessions, CREDENTIAL_PREFIXES, po
 import { createSafeTokens } from "@portico/plugins/model-proxy/safe-tokens";
 import { createSignInLinks } from "@portico/plugins/sign-in";
 import { createGrants } from "@portico/plugins/workflow-service/grants";
-import { local, readPlatformOptions } from "portico/local";
+import { local, readPlatformOptions } from "@portico/presets/local";
 import { expect, it } from "vitest";
 import { CALLERS } from "../../harness/callers.ts";
 import { startFakeUpstream } from "../../harness/fake-upstream.ts";

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { createApp } from "@portico/core";
 import OpenAI from "openai";
-import { readPlatformOptions } from "portico/proxy";
+import { readPlatformOptions } from "@portico/presets/proxy";
 import { describe, expect, it } from "vitest";
 import { team, teamSchema } from "../../../playground/own-preset.ts";
 import { runPortico, startPortico, temporaryFolder } from "../../harness/portico-process.ts";

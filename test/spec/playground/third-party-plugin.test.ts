@@ -2,7 +2,7 @@ import { createManualClock } from "@portico/adapters/clock/manual";
 import { createApp, Secret } from "@portico/core";
 import { type Client, createClient } from "@portico/core/client";
 import { toOpenAPI } from "@portico/core/openapi";
-import { testing } from "portico/testing";
+import { testing } from "@portico/presets/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { notebook, notebookContract } from "../../../playground/notebook.ts";
 import { start } from "../../../playground/third-party-plugin.ts";

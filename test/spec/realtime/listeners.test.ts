@@ -4,7 +4,7 @@ import { createMemoryTelemetry, memoryTelemetry } from "@portico/adapters/teleme
 import { io } from "socket.io-client";
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
-import { type Listeners, openListeners } from "../../../presets/src/cli/listeners.ts";
+import { type Listeners, openListeners } from "../../../presets/cli/src/listeners.ts";
 import { serveNamed } from "../../harness/named-service.ts";
 import { openDeafSocket, openRawSession } from "../../harness/raw-session.ts";
 import { clientKinds, connected, told } from "../../harness/socket-host.ts";

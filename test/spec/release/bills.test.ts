@@ -34,7 +34,7 @@ describe.skipIf(!isInstalled)("the bill of materials of a published package", ()
     // Files of another package's tarball, which has the hash.
     const bundled = Object.keys(packages).filter((path) => "inBundle" in packages[path]!);
     const others = bills
-      .get("presets")!
+      .get("presets/cli")!
       .components.filter(
         ({ name }) => !/^(?:@portico\/|portico$)/.test(name) && !bundled.some((path) => path.endsWith(`/${name}`)),
       );
@@ -46,7 +46,14 @@ describe.skipIf(!isInstalled)("the bill of materials of a published package", ()
     const text = JSON.stringify([...bills.values()]);
     expect([...new Set(text.match(/https?:\/\/[^/"]+/g))]).toEqual(["http://cyclonedx.org"]);
     for (const tool of ["vitest", "typescript", "oxlint"])
-      expect(bills.get("presets")!.components.map(({ name }) => name)).not.toContain(tool);
+      expect(bills.get("presets/cli")!.components.map(({ name }) => name)).not.toContain(tool);
+  });
+
+  it("has the presets without the command line, for hosts that embed them", () => {
+    const names = (room: string) => bills.get(room)!.components.map(({ name }) => name);
+    const ofCommandLine = ["citty", "listhen", "modern-tar", "pretty-ms"];
+    expect(names("presets/cli")).toEqual(expect.arrayContaining(["@portico/presets", ...ofCommandLine]));
+    for (const name of ["portico", ...ofCommandLine]) expect(names("presets")).not.toContain(name);
   });
 });
 

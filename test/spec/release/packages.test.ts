@@ -101,7 +101,8 @@ describe("the published packages", () => {
       "@portico/core": expect.arrayContaining([".", "./node", "./openapi"]),
       "@portico/adapters": expect.arrayContaining(["./records/sqlite"]),
       "@portico/test": expect.arrayContaining(["./conformance/records"]),
-      portico: expect.arrayContaining(["./local"]),
+      "@portico/presets": expect.arrayContaining(["./local"]),
+      portico: expect.arrayContaining(["./start"]),
     });
     const specifiers = entries.flatMap(([name, own]) => own.map((entry) => name + entry.slice(1)));
     // Conformance suites can be loaded by vitest only.

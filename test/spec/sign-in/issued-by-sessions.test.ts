@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createManualClock, manualClock } from "@portico/adapters/clock/manual";
 import { createApp } from "@portico/core";
-import { local, readPlatformOptions } from "portico/local";
+import { local, readPlatformOptions } from "@portico/presets/local";
 import { expect, it } from "vitest";
 import { startFakeUpstream } from "../../harness/fake-upstream.ts";
 import { temporaryFolder } from "../../harness/portico-process.ts";

@@ -3,7 +3,7 @@ import { tokenIdentity } from "@portico/adapters/identity/tokens";
 import { createApp, createEndedSessions, ports, Secret } from "@portico/core";
 import { conversationsRuns } from "@portico/plugins/conversations-runs";
 import { signIn } from "@portico/plugins/sign-in";
-import { testing } from "portico/testing";
+import { testing } from "@portico/presets/testing";
 import { describe, expect, it } from "vitest";
 
 const TOKENS = { owner: "token-of-the-owner", second: "token-of-a-second-owner", member: "token-of-a-member" };

@@ -5,7 +5,7 @@ import { logLineSchema } from "@portico/adapters/telemetry/log-line-schema";
 import { connectAgent } from "@portico/client";
 import { io } from "socket.io-client";
 import { expect, it } from "vitest";
-import { publishedLogSchema, withLogReference } from "../../../presets/src/cli/log-reference.ts";
+import { publishedLogSchema, withLogReference } from "../../../release/references/log-lines.ts";
 import { type FakeUpstream, startFakeUpstream } from "../../harness/fake-upstream.ts";
 import { httpCall } from "../../harness/http-call.ts";
 import { checkedLines } from "../../harness/log-line-check.ts";
@@ -32,7 +32,7 @@ it("the page and the published schema are those of the code (`npm run docs:log`)
 });
 
 it("the schema describes every field that the code logs", () => {
-  const fields = loggedFields(join(docs, ".."), ["core", "adapters", "adapters/*", "plugins", "presets"]);
+  const fields = loggedFields(join(docs, ".."), ["core", "adapters", "adapters/*", "plugins", "presets", "presets/*"]);
   const { request, message } = logLineSchema.$defs;
   const isDescribed = (name: string) => name in request.properties || name in message.properties;
   expect([...fields].filter(([name]) => !isDescribed(name))).toEqual([]);

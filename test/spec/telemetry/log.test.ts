@@ -296,7 +296,7 @@ it("a started service sends its own log, also the lines of its start, as the com
   await using service = await startPortico({ config: { log: { format: "text" } } });
   const page = await readPage("docs/observability.md");
   const [command] = page.blocks.filter(({ mark }) => mark?.of === "test/spec/telemetry/log.test.ts");
-  const placed = command!.text.replace("npx portico", `${process.execPath} ${resolve(root, "presets/portico.mjs")}`);
+  const placed = command!.text.replace("npx portico", `${process.execPath} ${resolve(root, "presets/cli/portico.mjs")}`);
   const shell = spawn("bash", ["-ec", placed.replace("curl", "exec curl")], {
     cwd: service.cwd,
     stdio: ["ignore", "pipe", "ignore"],

@@ -6,7 +6,7 @@ import { connectAgent } from "@portico/client";
 import { createApp } from "@portico/core";
 import { ExportHealth } from "@portico/adapters/telemetry/otlp/export-health";
 import { openOtlp } from "@portico/adapters/telemetry/otlp/open-otlp";
-import { local, readPlatformOptions } from "portico/local";
+import { local, readPlatformOptions } from "@portico/presets/local";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CLUSTER_WORKFLOW, clusterPlace, startCluster } from "../../harness/cluster.ts";
 import { writeDocuments } from "../../harness/cluster-documents.ts";

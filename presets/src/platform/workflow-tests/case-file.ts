@@ -49,7 +49,9 @@ const caseFile = v.strictObject({
 
 const casesOfText = v.strictObject({ ...caseFile.entries, definition: v.optional(text) });
 
+/** What a node answers instead of being executed. */
 export type NodeAnswer = v.InferOutput<typeof answer>;
+/** One case of a definition. */
 export type TestCase = v.InferOutput<typeof testCase>;
 
 /** The cases of one definition, as they are written. */

@@ -16,6 +16,7 @@ import { silentTelemetry } from "./silent-telemetry.ts";
 
 type RunDetail = CallResult<typeof workflowServiceContract.run>;
 
+/** The definition of a case, and how the case is executed. */
 export interface CaseGiven {
   readonly definition: Definition;
   /** Name of the document of the definition. */

@@ -4,7 +4,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { definitionJsonSchema } from "../../../../plugins/src/workflow-service/definition/definition-json-schema.ts";
-import { publishedSchema, withFunctionReference, withNodeReference } from "../../../../presets/src/cli/workflow-reference.ts";
+import { publishedSchema, withFunctionReference, withNodeReference } from "../../../../release/references/workflows.ts";
 import { brokenDocuments } from "./broken-documents.ts";
 import { load, types } from "./stand-in-nodes.ts";
 

@@ -1,0 +1,233 @@
+import { createServer, type RequestListener, type Server } from "node:http";
+import { isIPv6 } from "node:net";
+import { Server as SecureServer } from "node:tls";
+import type { App } from "@portico/core";
+import { attach, toNodeHandler } from "@portico/core/node";
+import type { ListenAddress } from "@portico/presets/settings/listen";
+import { tryListen } from "./doctor/try-listen.ts";
+import { CommandFailed, EXIT } from "./exit-codes.ts";
+import type { Certificate, Https } from "./https/certificate.ts";
+import { listenHttps } from "./https/listen-https.ts";
+
+export interface Listeners {
+  /** Surface name to URL, in the order of the app's surfaces. */
+  readonly urls: Readonly<Record<string, string>>;
+  /**
+   * Refuse new requests, let requests in flight finish for up to `graceMs`, then abort them. Event streams and realtime connections would never
+   * finish: event streams are ended when `working` resolves, realtime connections when nothing else is left. Their clients reconnect later. Returns
+   * the number of other requests that were aborted.
+   */
+  drain(graceMs: number, working?: Promise<unknown>): Promise<number>;
+  /** Show another certificate to the TLS connections that are opened later. Listeners without TLS ignore it. */
+  replaceCertificate(certificate: Certificate): void;
+}
+
+/** Where a surface without an address listens (open points 1). */
+const THIS_MACHINE: ListenAddress = { host: "127.0.0.1" };
+
+/** Timeout of a request's head. Bodies and responses have no such timeout: each area has its own idle timeouts. */
+const HEADERS_MS = 30_000;
+/** Longer than load balancers usually keep an idle connection, so that the load balancer closes first. */
+const KEEP_ALIVE_MS = 75_000;
+
+/** Time for event streams and realtime connections to send the last events of finished work. */
+const LAST_WORDS_MS = 250;
+
+/** Interval of the checks for idle connections while a listener drains. */
+const SWEEP_MS = 25;
+
+/** The path in a surface's URL. Clients of the proxy also need the version (open points 1). */
+const BASE_PATHS: Readonly<Record<string, string>> = { proxy: "/v1" };
+
+/** The surface that drains last. */
+const PROBES = "probes";
+
+export interface OpenListeners {
+  readonly addresses: Readonly<Record<string, ListenAddress>>;
+  /** The ports of the last start, for addresses without a port. */
+  readonly earlierPorts?: Readonly<Record<string, number>>;
+  /** Called if the port of the last start cannot be used, with the port that is used instead. */
+  readonly onPortLost?: (surface: string, earlier: number, port: number) => void;
+  /** Listen with TLS. */
+  readonly https?: Https | undefined;
+  /** Default: all surfaces of the app. */
+  readonly surfaces?: readonly string[] | undefined;
+}
+
+/** Open one listener per surface. Throws CommandFailed (69) if the port of an address is in use; never uses another port instead. */
+export async function openListeners(
+  app: App,
+  { addresses, https, surfaces, earlierPorts = {}, onPortLost }: OpenListeners,
+): Promise<Listeners> {
+  const open: Listener[] = [];
+  let secured = https;
+  const onCertificate = (certificate: Certificate) => {
+    // The first listener creates the certificate, the others use the same.
+    if (!secured || secured.certificate) return;
+    secured.keep(certificate);
+    secured = { ...secured, certificate };
+  };
+  const drain = async (graceMs: number, working: Promise<unknown> = Promise.resolve()) => {
+    const serving = open.filter(({ surface }) => surface !== PROBES);
+    const cut = await Promise.all(serving.map((listener) => listener.drain(graceMs, working)));
+    // The probes stay open until here: they report that the process lives and takes no new requests.
+    await Promise.all(open.filter((listener) => !serving.includes(listener)).map((listener) => listener.drain(0)));
+    return cut.reduce((sum, each) => sum + each, 0);
+  };
+  try {
+    for (const surface of app.surfaces.filter((each) => surfaces?.includes(each) ?? true)) {
+      const address = addresses[surface] ?? THIS_MACHINE;
+      const openAt = (port: number) => openListener(app, surface, { ...address, port }, secured, onCertificate);
+      const earlier = address.port === undefined ? earlierPorts[surface] : undefined;
+      const again = earlier === undefined ? undefined : await openAt(earlier).catch(ignoreUnusable);
+      const listener = again ?? (await openAt(address.port ?? 0));
+      open.push(listener);
+      if (earlier !== undefined && !again) onPortLost?.(surface, earlier, Number(new URL(listener.url).port));
+    }
+  } catch (error) {
+    await drain(0);
+    throw error;
+  }
+  return {
+    urls: Object.fromEntries(open.map(({ surface, url }) => [surface, url])),
+    drain,
+    replaceCertificate(certificate) {
+      for (const listener of open) listener.replaceCertificate(certificate);
+    },
+  };
+}
+
+/** A URL for a host and a port. A listener on all addresses is reached at the loopback address. */
+export function urlOf(host: string, port: number, path = "", protocol = "http"): string {
+  const reachable = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
+  return `${protocol}://${isIPv6(reachable) ? `[${reachable}]` : reachable}:${port}${path}`;
+}
+
+/** An earlier port may be in use, or no longer be allowed. Other errors would occur with any port. */
+function ignoreUnusable(error: unknown): undefined {
+  if (!(error instanceof CommandFailed)) throw error;
+}
+
+/** A surface's address with a definite port. */
+type Place = ListenAddress & { readonly port: number };
+
+interface Listener extends Pick<Listeners, "drain" | "replaceCertificate"> {
+  readonly surface: string;
+  readonly url: string;
+}
+
+async function openListener(
+  app: App,
+  surface: string,
+  address: Place,
+  https: Https | undefined,
+  onCertificate: (certificate: Certificate) => void,
+): Promise<Listener> {
+  const target = app.surface(surface).forHosts(hostsOf(address));
+  const handler = toNodeHandler(target);
+  let isDraining = false;
+  const onRequest: RequestListener = (request, response) => {
+    if (isDraining) response.shouldKeepAlive = false;
+    handler(request, response);
+  };
+  const { server, port } = await (https
+    ? listenWithTls(onRequest, surface, address, https, onCertificate)
+    : listenPlainly(onRequest, surface, address));
+  Object.assign(server, { requestTimeout: 0, headersTimeout: HEADERS_MS, keepAliveTimeout: KEEP_ALIVE_MS });
+  const { open: held } = attach(server, target);
+  const endHeld = () => {
+    for (const each of held) each.destroy();
+  };
+
+  return {
+    surface,
+    url: urlOf(address.host, port, BASE_PATHS[surface], https ? "https" : "http"),
+    replaceCertificate({ cert, key }) {
+      if (server instanceof SecureServer) server.setSecureContext({ cert, key });
+    },
+    async drain(graceMs, working = Promise.resolve()) {
+      isDraining = true;
+      let isWorking = true;
+      const workEnds = working.catch(() => {}).then(() => setTimeout(() => (isWorking = false), LAST_WORDS_MS));
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      const countOthers = (tell: (others: number) => void) =>
+        server.getConnections((_error, count) => tell(Math.max(count - held.size, 0)));
+      // No state is kept per request for this: idle connections are looked for only while draining.
+      const sweep = setInterval(() => {
+        if (!isWorking) target.endEventStreams();
+        server.closeIdleConnections();
+        countOthers((others) => others === 0 && !isWorking && endHeld());
+      }, SWEEP_MS);
+      let cut = 0;
+      let timer = setTimeout(() => {
+        // Also ended if work continues to the end: event streams do not count as aborted requests.
+        target.endEventStreams();
+        timer = setTimeout(() => {
+          countOthers((others) => {
+            cut = others;
+            server.closeAllConnections();
+          });
+        }, 2 * SWEEP_MS);
+      }, graceMs);
+      await closed;
+      clearTimeout(await workEnds);
+      clearInterval(sweep);
+      clearTimeout(timer);
+      return cut;
+    },
+  };
+}
+
+/** Names that requests may use for a listener, beside loopback names (open points 11). */
+function hostsOf({ host, publicUrl }: ListenAddress): readonly string[] {
+  return publicUrl === undefined ? [host] : [host, new URL(publicUrl).hostname];
+}
+
+interface Bound {
+  readonly server: Server;
+  readonly port: number;
+}
+
+function listenPlainly(onRequest: RequestListener, surface: string, { host, port }: Place): Promise<Bound> {
+  const server = createServer(onRequest);
+  return new Promise((resolve, reject) => {
+    const onError = (cause: NodeJS.ErrnoException) =>
+      reject(new CommandFailed(listenFailure(cause.code, surface, { host, port }), EXIT.unavailable, cause));
+    server.once("error", onError);
+    server.listen({ host, port, exclusive: true }, () => {
+      server.off("error", onError);
+      const bound = server.address();
+      resolve({ server, port: typeof bound === "object" && bound ? bound.port : port });
+    });
+  });
+}
+
+async function listenWithTls(
+  onRequest: RequestListener,
+  surface: string,
+  address: Place,
+  https: Https,
+  onCertificate: (certificate: Certificate) => void,
+): Promise<Bound> {
+  try {
+    const { server, port, certificate } = await listenHttps(onRequest, address, https);
+    onCertificate(certificate);
+    return { server, port };
+  } catch (cause) {
+    if (cause instanceof CommandFailed) throw cause;
+    // The error has no code: try to listen once more to get the system's code.
+    const code = (await tryListen(address.host, address.port)) ?? (cause as NodeJS.ErrnoException).code;
+    throw new CommandFailed(listenFailure(code, surface, address), EXIT.unavailable, cause);
+  }
+}
+
+function listenFailure(code: string | undefined, surface: string, { host, port }: Place): string {
+  const setting = `${surface}.listen`;
+  if (code === "EADDRINUSE")
+    return `${setting}: port ${port} on ${host} is already in use: stop the program that uses it, or set another port (with 0 the system chooses one)`;
+  if (code === "EACCES")
+    return `${setting}: this user may not listen on port ${port}: set a port above 1023 (with 0 the system chooses one)`;
+  if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND" || code === "EAI_AGAIN")
+    return `${setting}: this machine has no address ${host}`;
+  return `${setting}: cannot listen on ${host} port ${port} (${code ?? "unknown reason"})`;
+}

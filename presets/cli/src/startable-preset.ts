@@ -1,0 +1,22 @@
+import type { ports, Preset } from "@portico/core";
+import type { PlatformOptions } from "@portico/presets/local";
+import type { ListenAddress } from "@portico/presets/settings/listen";
+import type { PlatformSettings } from "@portico/presets/settings/platform";
+
+/** A preset that can be run as a service. */
+export interface StartablePreset<T extends PlatformSettings = PlatformSettings> {
+  readonly name: string;
+  readonly build: (options: PlatformOptions<T>) => Preset;
+  /** Where its surfaces listen. A surface without an entry listens only on this machine, on a port that the system chooses. */
+  readonly addresses: (settings: T) => Readonly<Record<string, ListenAddress>>;
+  /** What is wrong with the settings, one line each: checked before a start, and when secrets are read again. */
+  readonly problems?: (settings: T) => readonly string[];
+  /** Completes the settings, and checks what they name, before the app is opened. Throws CommandFailed. */
+  readonly prepare?: (settings: T) => T | Promise<T>;
+  /** Warns of what is wrong around an open app, but does not keep it from serving. */
+  readonly warn?: (settings: T, log: ports.Log) => Promise<void>;
+  /** The surfaces to listen on. Default: all. */
+  readonly serves?: (settings: T) => readonly string[];
+  /** Whether all data is on servers. The process then has only a temporary folder, which it removes at its end. */
+  readonly hasNoData?: boolean;
+}
