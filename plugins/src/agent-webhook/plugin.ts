@@ -2,9 +2,7 @@ import { auditWriter, definePlugin, latestEnd, optional, ownerScheme, ports } fr
 import { agentWebhookConfig } from "./config.ts";
 import { agentWebhookContract } from "./contract.ts";
 import { agentGuard, ownerGuard } from "./guards.ts";
-import { readConfiguration } from "./routes/configuration.ts";
-import { rotateSecret, setEnabled } from "./routes/endpoint.ts";
-import { deleteEvent, saveEvent } from "./routes/events.ts";
+import { deleteEvent, readConfiguration, rotateSecret, saveEvent, setEnabled } from "./routes/management.ts";
 import { scheduleMessages } from "./routes/schedule-messages.ts";
 import { trigger } from "./routes/trigger.ts";
 import type { WebhookServices } from "./routes/webhook-services.ts";

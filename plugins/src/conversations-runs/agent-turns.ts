@@ -1,8 +1,7 @@
-import { definePlugin } from "@portico/core";
+import { defineAdapter, definePlugin, ports } from "@portico/core";
 import { agentRuntime } from "./agent-runtime.ts";
 import { backgroundTurns } from "./background-turns.ts";
 import { agentTurnsConfig } from "./config.ts";
-import { noClients } from "./no-clients.ts";
 
 /**
  * Agents that have turns, and no calls: for apps whose workflows or webhooks give turns to agents, and whose users do not talk to them. Fills the port
@@ -21,4 +20,20 @@ export const agentTurns = definePlugin({
     noClients(),
   ],
   setup: () => ({}),
+});
+
+/** The port `realtime` where no client can connect: turns of agents that only other areas begin have no listeners. */
+export const noClients = defineAdapter({
+  name: "conversations-runs/no-clients",
+  port: ports.realtime,
+  needs: {},
+  open: (): ports.Realtime => ({
+    serve: () => ({
+      send: () => false,
+      has: () => false,
+      drained: async () => false,
+      drop: () => false,
+      close: async () => {},
+    }),
+  }),
 });

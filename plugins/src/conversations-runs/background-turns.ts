@@ -9,7 +9,7 @@ import { createDeliveries } from "./background/deliveries.ts";
 import { createPlannedRetries } from "./background/planned-retries.ts";
 import { type BackgroundTurnsOptions, backgroundTurnsConfig } from "./config.ts";
 import { builtInDefinitions } from "./turns/built-in-tools.ts";
-import { newIdSuffix } from "./turns/new-id-suffix.ts";
+import { newIdSuffix } from "./turns/turn.ts";
 import { listTools } from "./turns/turn-tools.ts";
 
 const KIND = "background-turn";

@@ -322,7 +322,7 @@ export const conversationsRunsContract = defineContract(
               started_at: text,
               completed_at: text,
               outcome: v.picklist(["success", "partial", "failed"]),
-              /** Absent for turns of earlier versions, and for turns whose process died. */
+              /** Absent for turns whose process died. */
               trace: v.optional(storedTrace),
             }),
           ),

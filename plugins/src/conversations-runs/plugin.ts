@@ -10,11 +10,8 @@ import { decideApproval, listApprovals, listConsents, revokeConsent } from "./ro
 import { clearConversation, listConversations, listMessages, readRunningTurn } from "./routes/conversations.ts";
 import { handshake } from "./routes/handshake.ts";
 import { followUp, lookUpQuery, startQuery } from "./routes/queries.ts";
-import { readReceipts } from "./routes/receipts.ts";
+import { changeRun, listRuns, readReceipts, readRun, readTrace, runAgain, runtimeState } from "./routes/runs.ts";
 import { stopTurns } from "./routes/stop-turns.ts";
-import { runAgain } from "./routes/run-again.ts";
-import { changeRun, listRuns, readRun, runtimeState } from "./routes/runs.ts";
-import { readTrace } from "./routes/run-trace.ts";
 import { searchRuns } from "./routes/search-runs.ts";
 
 /** Agents, conversations, durable turns, runs and receipts, and the realtime channel of queries (specification 4.6). */

@@ -3,7 +3,7 @@ import { createConsents } from "./approvals/consents.ts";
 import { createTurnWaits } from "./approvals/turn-waits.ts";
 import { createDeliveries } from "./background/deliveries.ts";
 import { openFailedTurns } from "./background/failed-turns.ts";
-import { createOpenTurns } from "./background/open-turns.ts";
+import { createOpenTurns } from "./background/background-records.ts";
 import { createConversations, messageStream } from "./conversations/conversations.ts";
 import { type ClientRequest, clientRequests, isOpenRequest } from "./queries/client-requests.ts";
 import { receiptStream } from "./runs/receipts.ts";
@@ -95,9 +95,6 @@ export function createStoredRuns(given: StoredRunsGiven): StoredRuns {
       for await (const { value } of requestsOf(userId)) if (isOpenRequest(value)) openRuns.add(value.turnId);
       let count = openRuns.size;
       for await (const _turn of open.ofUser(userId)) count++;
-      // Turns that earlier versions accepted.
-      for await (const run of runsOf(userId))
-        if (run.status === "running" && run.background && !(await open.has(run.run_id))) count++;
       return count;
     },
     async *items(userId, signal) {

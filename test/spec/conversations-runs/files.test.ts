@@ -1,7 +1,7 @@
 import { createManualClock, type ManualClock } from "@portico/adapters/clock/manual";
 import { type MemoryUserFile, memoryUserFiles } from "@portico/adapters/user-files/memory";
 import { ports } from "@portico/core";
-import { createShownRoom } from "../../../plugins/src/conversations-runs/turns/shown-room.ts";
+import { createShownRoom } from "../../../plugins/src/conversations-runs/turns/shown-files.ts";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type AgentClient, type AgentService, startAgentService } from "../../harness/agent-app.ts";
 import { createGate } from "../../harness/gate.ts";

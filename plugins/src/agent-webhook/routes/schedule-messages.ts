@@ -1,7 +1,5 @@
-import { deliveryPage } from "../delivery-page.ts";
-import { readPage } from "../paging.ts";
-import { managedAgent } from "./managed-agent.ts";
-import type { WebhookHandlers, WebhookServices } from "./webhook-services.ts";
+import { deliveryPage, readPage } from "../delivery-page.ts";
+import { managedAgent, type WebhookHandlers, type WebhookServices } from "./webhook-services.ts";
 
 /** What an agent's background turns delivered to its user, the newest first. */
 export function scheduleMessages({ agents, turns }: WebhookServices): WebhookHandlers["scheduleMessages"] {

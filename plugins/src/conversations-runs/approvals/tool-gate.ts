@@ -2,7 +2,6 @@ import type { ports } from "@portico/core";
 import type { ArgumentsFault } from "../turns/tool-arguments.ts";
 import type { Approval, Decision } from "./approval.ts";
 import { digestOf, toolDigest } from "./digest.ts";
-import { permissionOf, type TurnPolicy } from "./tool-policy.ts";
 
 /** A call as the engine of a turn makes it. */
 export interface GatedCall {
@@ -103,4 +102,42 @@ function admittedBy({ tool: asked, decided: decision }: Approval, tool: ports.To
 
 function refused(text: string): Admitted {
   return { isRefused: true, text };
+}
+
+/** The rules for the tools of one turn. */
+export interface TurnPolicy {
+  /** Those of the instance's configuration. */
+  readonly instance: ports.ToolRules;
+  /** Those of the agent's `agent.json`. */
+  readonly agent: ports.ToolPolicy | undefined;
+  readonly isBackground: boolean;
+}
+
+export interface Permitted {
+  readonly permission: ports.ToolPermission;
+  /** Whether an `ask` may make the turn wait. Otherwise it is refused. */
+  readonly mayWait: boolean;
+}
+
+type Tool = Pick<ports.ToolDefinition, "id" | "riskLevel" | "requiresConfirmation">;
+
+/** From the most permissive to the strictest. */
+const ORDER: readonly ports.ToolPermission[] = ["allow", "ask", "deny"];
+
+/**
+ * Whether a tool may run in a turn. The agent's rules replace the default of the tool. The stricter one of the agent's and the instance's
+ * rules counts, so that a file that an agent may write never permits more than the configuration.
+ */
+export function permissionOf(tool: Tool, { instance, agent, isBackground }: TurnPolicy): Permitted {
+  const inBackground = isBackground ? ruleOf(tool, agent?.background) : undefined;
+  const byAgent = inBackground ?? ruleOf(tool, agent);
+  const byInstance = ruleOf(tool, instance);
+  const own = byAgent ?? byInstance ?? (tool.requiresConfirmation ? "ask" : "allow");
+  const permission = ORDER[Math.max(ORDER.indexOf(own), ORDER.indexOf(byInstance ?? "allow"))]!;
+  return { permission, mayWait: !isBackground || inBackground === "ask" };
+}
+
+function ruleOf({ id, riskLevel }: Tool, rules: ports.ToolRules | undefined): ports.ToolPermission | undefined {
+  const { tools = {}, riskLevels = {} } = rules ?? {};
+  return Object.hasOwn(tools, id) ? tools[id] : riskLevels[riskLevel];
 }

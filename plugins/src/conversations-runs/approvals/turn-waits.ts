@@ -1,11 +1,10 @@
 import { type ports, readPages, writeAgain } from "@portico/core";
-import { boundedText, boundedValue } from "../turns/bounds.ts";
 import { APPROVAL_DESCRIPTION_CHARACTERS, EVENT_CHARACTERS } from "../limits.ts";
 import type { Run, Runs } from "../runs/runs.ts";
+import { boundedText, boundedValue } from "../turns/bounds.ts";
 import type { PlayedTurn } from "../turns/turn.ts";
 import { type Approval, approvalId, approvalsSpec, type AskedTool, decided, type Decision, shownInRun } from "./approval.ts";
 import { digestOf } from "./digest.ts";
-import { type TurnWait, turnWaitsSpec } from "./turn-wait.ts";
 
 /** A call that is put before a person. */
 export interface AskedCall extends ports.PausedCall {
@@ -229,3 +228,31 @@ function withoutCall(run: Run, callId: string): Run {
   const left = run.approvals?.filter(({ call_id }) => call_id !== callId) ?? [];
   return left.length > 0 ? { ...run, approvals: left } : withoutApprovals(run);
 }
+
+/** A turn that waits for decisions, from the commit in which it began to wait until the one in which it goes on or ends. By `turnId`. */
+export interface TurnWait {
+  readonly turnId: string;
+  readonly runId: string;
+  readonly sessionId: string;
+  readonly clientRequestId?: string | undefined;
+  /** Which work the turn is. */
+  readonly of: "query" | "background";
+  /** Counts the waits of the turn, from 1. */
+  readonly number: number;
+  /** The records of all its approvals, and of those that are not decided. */
+  readonly approvals: readonly string[];
+  readonly open: readonly string[];
+  /** The turn is to go on: everything is decided, or it was stopped. */
+  readonly isDue?: true | undefined;
+  /** Milliseconds since 1970. */
+  readonly dueAt?: number | undefined;
+}
+
+/** The collection of waiting turns. */
+export const turnWaitsSpec: ports.CollectionSpec = {
+  name: "turn-waits",
+  indexes: { bySession: ["sessionId"], byDue: ["isDue", "dueAt"] },
+};
+
+/** The signal that the work of a waiting turn gets. */
+export const wakeSignal = (number: number): string => `go-on-${number}`;

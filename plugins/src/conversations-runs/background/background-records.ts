@@ -1,29 +1,22 @@
-import { ports, writeAgain } from "@portico/core";
+import { ports, readPages, writeAgain } from "@portico/core";
 import type { Approval } from "../approvals/approval.ts";
-import type { TurnWait } from "../approvals/turn-wait.ts";
-import { type TurnWaits, withApprovals, withoutApprovals } from "../approvals/turn-waits.ts";
+import { type TurnWait, type TurnWaits, withApprovals, withoutApprovals } from "../approvals/turn-waits.ts";
+import type { LogLine, Pausing } from "../execution/pause-turn.ts";
 import { RUN_ERROR_CHARACTERS } from "../limits.ts";
 import { firstRun } from "../runs/first-run.ts";
-import { lastReceipt, receiptStream } from "../runs/receipts.ts";
+import { lastReceipt, receiptStream, toldEnd } from "../runs/receipts.ts";
 import { isPlanned, type Run, type Runs, withEvent } from "../runs/runs.ts";
 import { boundedText } from "../turns/bounds.ts";
-import { notBefore } from "../turns/not-before.ts";
-import { endedTurn } from "../turns/ended-turn.ts";
-import { endRun, nothing, toReceipt, type TurnEnd, withSpent } from "../turns/turn-end.ts";
-import { type HeldCondition, writeWhileHeld } from "../turns/while-held.ts";
+import { endedTurn, endRun, notBefore, nothing, toReceipt, type TurnEnd, withSpent } from "../turns/turn-end.ts";
 import { TurnStopped } from "../turns/turn-failed.ts";
-import type { LogLine, Pausing } from "../execution/pause-turn.ts";
-import { type AcceptedTurn, attemptOf, type Retry, turnIdOf } from "./background-turn.ts";
+import { type HeldCondition, writeWhileHeld } from "../turns/while-held.ts";
+import { type AcceptedTurn, attemptOf, type Retry } from "./background-turn.ts";
 import { failedTurnWrites } from "./failed-turns.ts";
-import { toldEnd } from "./told-end.ts";
 
 /** Data of a turn beside its work, until it has ended and left the queue: by the id of its run. */
 export interface OpenTurn {
-  /**
-   * The turn itself: the engine does not show queued work, so code that finds or stops a queued turn reads it here. Earlier versions stored it
-   * only if its end is reported.
-   */
-  readonly turn?: AcceptedTurn | undefined;
+  /** The turn itself: the engine does not show queued work, so code that finds or stops a queued turn reads it here. */
+  readonly turn: AcceptedTurn;
   /** Why it is to stop. */
   readonly stop?: string | undefined;
   /** The attempt that executes, waits or is planned, if it is not the first. */
@@ -223,7 +216,7 @@ export function createBackgroundRecords(given: {
     /** The turn of a planned attempt. `not yet`: the end of the attempt before it is not stored. `over`: it will not begin. */
     async plannedTurn(runId: string, attempt: number): Promise<AcceptedTurn | "not yet" | "over"> {
       const { run, kept } = await read(runId);
-      if (!kept?.value.turn || attemptOf(kept.value) > attempt) return "over";
+      if (!kept || attemptOf(kept.value) > attempt) return "over";
       if (attemptOf(kept.value) < attempt) return "not yet";
       return run && isPlanned(run.value) ? { ...kept.value.turn, attempt } : "over";
     },
@@ -253,18 +246,18 @@ export function createBackgroundRecords(given: {
     stop: (runId: string, reason: string): Promise<StoppedInLine | boolean> =>
       writeAgain(async () => {
         const { run, kept } = await read(runId);
-        const turn = kept?.value.turn;
+        if (!kept) return false;
         // It was stopped before, and has not left the queue.
-        if (hasEnded(run)) return turn && kept ? { turn: attempted(turn, kept), isStoppedNow: false } : false;
-        if ((!run || isPlanned(run.value)) && kept && turn) {
+        if (hasEnded(run)) return { turn: attempted(kept), isStoppedNow: false };
+        if (!run || isPlanned(run.value)) {
           const stopped = open.write.put(runId, { ...kept.value, stop: reason }, kept.version);
-          await writeEnd(attempted(turn, kept), interrupted(reason), { run, kept: undefined }, [stopped]);
-          return { turn: attempted(turn, kept), isStoppedNow: true };
+          await writeEnd(attempted(kept), interrupted(reason), { run, kept: undefined }, [stopped]);
+          return { turn: attempted(kept), isStoppedNow: true };
         }
-        if (kept?.value.stop === undefined) {
-          const stopped = open.write.put(runId, { ...kept?.value, stop: reason }, kept?.version ?? "absent");
-          const turnId = kept?.value.part === undefined ? undefined : turnIdOf(runId);
-          await runs.writeAll([stopped, ...(turnId === undefined ? [] : await waits.stop(turnId, clock.now()))]);
+        const { turn, stop, part } = kept.value;
+        if (stop === undefined) {
+          const stopped = open.write.put(runId, { ...kept.value, stop: reason }, kept.version);
+          await runs.writeAll([stopped, ...(part === undefined ? [] : await waits.stop(turn.turnId, clock.now()))]);
         }
         return true;
       }),
@@ -278,12 +271,10 @@ export function createBackgroundRecords(given: {
     /** Why a turn is to stop. */
     stopOf: async ({ runId }: AcceptedTurn): Promise<string | undefined> => (await open.get(runId))?.value.stop,
 
-    /** Whether a turn that was asked to stop has stopped or will stop. Removes the request of a turn that had ended before it. */
+    /** Whether a turn that was asked to stop has stopped or will stop. */
     async isStopped(runId: string, reason: string): Promise<boolean> {
       const run = await runs.find(runId);
-      if (!hasEnded(run)) return true;
-      await open.remove(runId);
-      return run?.value.interruption_reason === reason;
+      return !hasEnded(run) || run?.value.interruption_reason === reason;
     },
 
     /** The result of an ended turn. */
@@ -313,4 +304,17 @@ function hasEnded(run: ports.Stored<Run> | undefined): boolean {
   return run !== undefined && run.value.status !== "running" && !isPlanned(run.value);
 }
 
-const attempted = (turn: AcceptedTurn, { value }: ports.Stored<OpenTurn>): AcceptedTurn => ({ ...turn, attempt: value.attempt });
+const attempted = ({ value: { turn, attempt } }: ports.Stored<OpenTurn>): AcceptedTurn => ({ ...turn, attempt });
+
+/** Background turns that wait or execute, and those that were stopped and have not left the queue yet. */
+export function createOpenTurns(records: ports.Records) {
+  const open = records.collection<OpenTurn>(openTurns);
+  return {
+    /** A user's turns. Reads the records of all users. */
+    async *ofUser(userId: string): AsyncGenerator<AcceptedTurn, void> {
+      for await (const page of readPages(open, {})) {
+        for (const { value } of page) if (value.turn.userId === userId) yield value.turn;
+      }
+    },
+  };
+}

@@ -1,11 +1,9 @@
 import { type ports, retryWhileStoreAway } from "@portico/core";
-import type { TurnWait } from "../approvals/turn-wait.ts";
-import type { TurnWaits } from "../approvals/turn-waits.ts";
+import type { TurnWait, TurnWaits } from "../approvals/turn-waits.ts";
 import type { Execution, TurnExecutor } from "../execution/execute-turn.ts";
-import { endWork } from "../turns/end-work.ts";
+import { endWork, type HeldCondition } from "../turns/while-held.ts";
 import { transcriptStream } from "../turns/turn.ts";
 import type { TurnEnd } from "../turns/turn-end.ts";
-import type { HeldCondition } from "../turns/while-held.ts";
 import type { createBackgroundRecords } from "./background-records.ts";
 import type { AcceptedTurn } from "./background-turn.ts";
 import type { Deliveries } from "./deliveries.ts";

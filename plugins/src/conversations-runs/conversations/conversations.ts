@@ -1,4 +1,5 @@
-import { type ports, readPages } from "@portico/core";
+import { hasAtMost, type ports, readPages } from "@portico/core";
+import { CONVERSATION_ID_CHARACTERS } from "../limits.ts";
 import type { TurnFile } from "../turns/turn.ts";
 
 /** A conversation of one user with one agent. Its next turn continues its session. Clearing ends the session. */
@@ -12,8 +13,8 @@ export interface Conversation {
   readonly sessionId?: string | undefined;
   /** Depth of its agent in a chain of delegations; absent for a person's own conversation. */
   readonly depth?: number | undefined;
-  /** The turn that was accepted last. When it has ended, no turn waits. Absent in conversations of earlier versions. */
-  readonly lastTurnId?: string | undefined;
+  /** The turn that was accepted last. When it has ended, no turn waits. */
+  readonly lastTurnId: string;
   /** It is being cleared, and takes no query until that is done. */
   readonly clearing?: true | undefined;
 }
@@ -97,4 +98,20 @@ export const workKind = (depth: number): string => `query-turn-${depth}`;
 /** Run and session of one beginning share the end of their ids, so that either leads to the other. */
 export function runOfSession(sessionId: string): string | undefined {
   return /^ses_[A-Za-z0-9]+$/.test(sessionId) ? `run_${sessionId.slice(4)}` : undefined;
+}
+
+/** Undefined for a conversation that this caller may not see: an owner sees all, a member its own. */
+export async function ownConversation(
+  conversations: Pick<Conversations, "find">,
+  who: Pick<ports.Caller, "role" | "userId">,
+  conversationId: string,
+): Promise<Conversation | undefined> {
+  const isShort = hasAtMost(CONVERSATION_ID_CHARACTERS, conversationId);
+  const stored = isShort ? await conversations.find(conversationId).catch(notAnId) : undefined;
+  return stored && (who.role === "owner" || stored.value.userId === who.userId) ? stored.value : undefined;
+}
+
+/** No store takes such an id: the conversation does not exist. */
+function notAnId(error: unknown): undefined {
+  if (!(error instanceof TypeError)) throw error;
 }

@@ -1,11 +1,11 @@
+import type { NumberedTurn } from "./numbered-turn.ts";
+import { hash } from "node:crypto";
 import type { ports } from "@portico/core";
 import { OTHERS_COUNTED_MS, PLACE_TURNS } from "../limits.ts";
 import type { Transcript } from "../turns/transcript.ts";
-import type { NamedTurn } from "./audience-message.ts";
+import type { TurnEvent } from "../turns/turn.ts";
 import type { FollowedTranscript } from "./followed-transcript.ts";
 import { KeptTurns } from "./kept-turns.ts";
-import type { Listener } from "./listener.ts";
-import type { NumberedTurn } from "./numbered-turn.ts";
 import { formatPlace, type OpenTurn, type Place } from "./place.ts";
 import type { Seat } from "./seat.ts";
 
@@ -132,3 +132,38 @@ function othersOf({ others }: Audience, now = 0): readonly (readonly [string, nu
   for (const [life, { at }] of others) if (now - at > OTHERS_COUNTED_MS) others.delete(life);
   return Array.from(others, ([life, { begun }]) => [life, begun] as const);
 }
+
+/** One client program of one user, with however many connections. */
+export interface Listener {
+  readonly userId: string;
+  readonly clientInstanceId: string;
+}
+
+/** Names a listener in stores and for other processes, without revealing the user. Undefined for turns without a client. */
+export function audienceOf({ userId, clientInstanceId }: Listener): string | undefined {
+  return clientInstanceId === "" ? undefined : hash("sha256", JSON.stringify([userId, clientInstanceId]), "base64url");
+}
+
+/** A turn of an audience, in messages between processes. */
+export interface NamedTurn extends NumberedTurn {
+  readonly turnId: string;
+}
+
+/** Messages between processes about an audience. All of them may be lost: everything that must last is in the log. */
+export type AudienceMessage =
+  /** A turn sent an event. `upTo`: all turns up to this number, of that process and audience, have sent their first event. */
+  | {
+      readonly kind: "told";
+      readonly turn: NamedTurn;
+      readonly event: TurnEvent;
+      readonly position: number;
+      readonly size: number;
+      readonly upTo: number;
+    }
+  /** Another process wrote the end of a turn whose process died. The turn sends no more events. */
+  | { readonly kind: "closed"; readonly turn: NamedTurn }
+  /** Something that is only worth knowing now, to all connections or to one. */
+  | { readonly kind: "announced"; readonly event: TurnEvent; readonly socketId?: string | undefined };
+
+/** The topic of an audience on the bus. */
+export const audienceTopic = (audience: string): string => `audience/${audience}`;

@@ -2,14 +2,23 @@ import type { ports } from "@portico/core";
 import { RETURN_MS } from "../limits.ts";
 import type { Transcript } from "../turns/transcript.ts";
 import type { TurnEvent } from "../turns/turn.ts";
-import { type Audience, firstPlace, isRemembered, keep, placeOf, type Watched } from "./audience.ts";
-import { type AudienceMessage, audienceTopic, type NamedTurn } from "./audience-message.ts";
+import {
+  type Audience,
+  type AudienceMessage,
+  audienceOf,
+  audienceTopic,
+  firstPlace,
+  isRemembered,
+  keep,
+  type Listener,
+  type NamedTurn,
+  placeOf,
+  type Watched,
+} from "./audience.ts";
 import { CatchingUp } from "./catching-up.ts";
-import { audienceOf, type Listener } from "./listener.ts";
 import { isEnd } from "./missing.ts";
 import { readPlace } from "./place.ts";
-import { Seat, type Wire } from "./seat.ts";
-import { SeatStart } from "./seat-start.ts";
+import { Seat, SeatStart, type Wire } from "./seat.ts";
 import { TurnsElsewhere, type TurnsElsewhereGiven } from "./turns-elsewhere.ts";
 
 export interface AudiencesGiven extends Pick<TurnsElsewhereGiven, "clock" | "log" | "bus" | "recent" | "waiting"> {

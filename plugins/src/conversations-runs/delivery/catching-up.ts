@@ -1,8 +1,7 @@
 import { isStoreAway, type ports } from "@portico/core";
 import { REPLAY_PAUSE_MS } from "../limits.ts";
 import type { TurnEvent } from "../turns/turn.ts";
-import type { Audience, Watched } from "./audience.ts";
-import type { Listener } from "./listener.ts";
+import type { Audience, Listener, Watched } from "./audience.ts";
 import { countAfter, isMissing } from "./missing.ts";
 import type { Seat, Wire } from "./seat.ts";
 

@@ -1,18 +1,16 @@
 import { type Channel, openChannel, ports, type Scope } from "@portico/core";
+import type { InferOutput } from "valibot";
 import { queryChannel } from "../channel.ts";
-import type { Conversations } from "../conversations/conversations.ts";
-import { ownConversation } from "../conversations/own-conversation.ts";
+import { type Conversations, ownConversation, runOfSession } from "../conversations/conversations.ts";
 import { agentErrors } from "../errors.ts";
 import { type ClientRequests, requestKey } from "../queries/client-requests.ts";
 import type { Runs } from "../runs/runs.ts";
-import type { Turn } from "../turns/turn.ts";
+import { readTranscript } from "../turns/transcript.ts";
+import type { Turn, TurnEvent } from "../turns/turn.ts";
 import { Audiences } from "./audiences.ts";
-import type { Listener } from "./listener.ts";
-import { findMeantTurn } from "./meant-turn.ts";
+import { type Listener } from "./audience.ts";
 import { lifeOf } from "./numbered-turn.ts";
 import { recentTurns, waitingTurns } from "./recent-turns.ts";
-import { writtenEvents } from "./replay.ts";
-import { SocketLeases } from "./socket-leases.ts";
 import { WatchedTurns } from "./watched-turns.ts";
 
 /** The realtime side of queries: the connections, the turns whose events they receive, and the right to stop a turn. */
@@ -154,4 +152,99 @@ export function openQueryChannel(given: QueryChannelGiven, scope: Scope): QueryC
       audiences.announce(listener, channel.say["query:followUpAccepted"]({ sessionId, clientRequestId }), originSocketId);
     },
   };
+}
+
+type Named = InferOutput<(typeof queryChannel)["receives"]["query:abort"]>;
+
+/** What an abort stops: one submission, or whatever turn of a session executes now. */
+export interface MeantTurn {
+  readonly sessionId: string;
+  readonly clientRequestId?: string | undefined;
+}
+
+/**
+ * The turn of this user that an abort names, whether it has begun or not. Undefined if no turn has all of the identifiers that the abort names:
+ * a client with a wrong picture of the service must not stop another turn (open points 7 and 15).
+ */
+export async function findMeantTurn(
+  { requests, runs }: { readonly requests: Pick<ClientRequests, "find">; readonly runs: Pick<Runs, "find"> },
+  userId: string,
+  { sessionId, clientRequestId, conversationId, agentId }: Named,
+): Promise<MeantTurn | undefined> {
+  const found = clientRequestId === undefined ? await ofSession() : await ofRequest(clientRequestId);
+  if (!found || found.userId !== userId) return undefined;
+  const isMeant = fits(sessionId, found.sessionId) && fits(conversationId, found.conversationId) && fits(agentId, found.agentId);
+  return isMeant ? { sessionId: found.sessionId, clientRequestId } : undefined;
+
+  async function ofRequest(id: string) {
+    return (await requests.find(requestKey(userId, id)))?.value;
+  }
+
+  async function ofSession() {
+    const runId = sessionId === undefined ? undefined : runOfSession(sessionId);
+    const run = runId === undefined ? undefined : (await runs.find(runId))?.value;
+    return run && { userId: run.user_id, agentId: run.agent_id, conversationId: run.conversation_id, sessionId: sessionId! };
+  }
+}
+
+const fits = (named: string | undefined, found: string | undefined): boolean => named === undefined || named === found;
+
+/**
+ * The written and kept events of a turn, also of an earlier process, and from more than two minutes ago. Empty if the request is not of
+ * this user and this client program.
+ */
+export async function* writtenEvents(
+  { log, requests }: { readonly log: ports.EventLog; readonly requests: Pick<ClientRequests, "find"> },
+  { userId, clientInstanceId }: Listener,
+  clientRequestId: string,
+): AsyncIterable<TurnEvent> {
+  const request = (await requests.find(requestKey(userId, clientRequestId)))?.value;
+  if (request?.clientInstanceId === clientInstanceId) yield* readTranscript(log, request.turnId);
+}
+
+/** The connections that one signal ends. */
+interface Held {
+  readonly sockets: Set<string>;
+  readonly end: () => void;
+}
+
+/**
+ * Ends connections whose token has ended. The sockets of one token share one listener, because adding a listener to a signal takes longer
+ * the more listeners it has.
+ */
+export class SocketLeases {
+  readonly #drop: (socketId: string) => void;
+  readonly #held = new Map<AbortSignal, Held>();
+
+  constructor(drop: (socketId: string) => void) {
+    this.#drop = drop;
+  }
+
+  /** The connection ends when `ended` aborts, at once if it has. */
+  hold(socketId: string, ended: AbortSignal | undefined): void {
+    if (!ended) return;
+    if (ended.aborted) return this.#drop(socketId);
+    const known = this.#held.get(ended);
+    if (known) return void known.sockets.add(socketId);
+    const sockets = new Set([socketId]);
+    const end = () => {
+      this.#held.delete(ended);
+      for (const each of sockets) this.#drop(each);
+    };
+    this.#held.set(ended, { sockets, end });
+    ended.addEventListener("abort", end, { once: true });
+  }
+
+  /** The connection has ended. */
+  release(socketId: string, ended: AbortSignal | undefined): void {
+    const held = ended && this.#held.get(ended);
+    if (!held?.sockets.delete(socketId) || held.sockets.size > 0) return;
+    this.#held.delete(ended!);
+    ended!.removeEventListener("abort", held.end);
+  }
+
+  close(): void {
+    for (const [ended, { end }] of this.#held) ended.removeEventListener("abort", end);
+    this.#held.clear();
+  }
 }

@@ -1,6 +1,5 @@
 import type { ClientRequests } from "../queries/client-requests.ts";
-import type { NamedTurn } from "./audience-message.ts";
-import { audienceOf, type Listener } from "./listener.ts";
+import { audienceOf, type Listener, type NamedTurn } from "./audience.ts";
 import { lifeOf } from "./numbered-turn.ts";
 
 /** A turn that began, as the registry of submissions knows it. */

@@ -1,10 +1,8 @@
 import { isStoreAway, type ports } from "@portico/core";
 import { FOLLOWED_SILENCE_MS, FOLLOWING_WAIT_MS, KEPT_MS, REPLAY_PAUSE_MS } from "../limits.ts";
 import type { TurnEvent } from "../turns/turn.ts";
-import { type Audience, hearUpTo, keep, type Watched } from "./audience.ts";
-import type { AudienceMessage, NamedTurn } from "./audience-message.ts";
+import { type Audience, type AudienceMessage, hearUpTo, keep, type Listener, type NamedTurn, type Watched } from "./audience.ts";
 import { FollowedTranscript } from "./followed-transcript.ts";
-import type { Listener } from "./listener.ts";
 import { isEnd } from "./missing.ts";
 import type { RecentTurn } from "./recent-turns.ts";
 import type { Seat } from "./seat.ts";

@@ -1,8 +1,7 @@
 import { isStoreAway, ports, retryWhileStoreAway } from "@portico/core";
 import { type Approval, toldOf } from "../approvals/approval.ts";
 import { type ReadTurn, readTurn } from "../approvals/paused-turn.ts";
-import type { TurnWait } from "../approvals/turn-wait.ts";
-import type { TurnWaits } from "../approvals/turn-waits.ts";
+import type { TurnWait, TurnWaits } from "../approvals/turn-waits.ts";
 import { Produced } from "../turns/produced.ts";
 import { readTranscript, Transcript, type TranscriptGiven } from "../turns/transcript.ts";
 import type { PlayedTurn } from "../turns/turn.ts";

@@ -6,8 +6,7 @@ import { TurnFailed, TurnStopped } from "../turns/turn-failed.ts";
 import type { TurnVoice } from "../turns/turn-voice.ts";
 import { type Approval, toldOf } from "../approvals/approval.ts";
 import { keptEntries } from "../approvals/paused-turn.ts";
-import type { TurnWait } from "../approvals/turn-wait.ts";
-import type { TurnWaits } from "../approvals/turn-waits.ts";
+import type { TurnWait, TurnWaits } from "../approvals/turn-waits.ts";
 
 /** An entry for a stream of the log. */
 export interface LogLine {

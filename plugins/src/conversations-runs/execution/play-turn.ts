@@ -3,24 +3,22 @@ import type { Approval, AskedTool } from "../approvals/approval.ts";
 import type { Consents } from "../approvals/consents.ts";
 import { toolDigest } from "../approvals/digest.ts";
 import type { KeptTurn } from "../approvals/paused-turn.ts";
-import type { InstanceToolPolicy } from "../config.ts";
 import { ToolGate } from "../approvals/tool-gate.ts";
-import { ABANDONED_AFTER_MS, MAX_TURNS } from "../limits.ts";
+import type { InstanceToolPolicy } from "../config.ts";
 import type { StoredSummary } from "../conversations/conversations.ts";
+import { ABANDONED_AFTER_MS, MAX_TURNS } from "../limits.ts";
 import { readSkills, withSkills } from "../skills/agent-skills.ts";
 import { READ_SKILL, skillTools } from "../skills/read-skill.ts";
 import { builtInTools, type Delegate } from "../turns/built-in-tools.ts";
-import { chooseModel } from "../turns/model-choice.ts";
+import type { ShownRoom, TurnRoom } from "../turns/shown-files.ts";
+import type { ArgumentsFault } from "../turns/tool-arguments.ts";
 import { leftBehind, type PausedEnd, type TurnEnd } from "../turns/turn-end.ts";
-import type { ShownRoom, TurnRoom } from "../turns/shown-room.ts";
-import { isBackground, type PlayedTurn } from "../turns/turn.ts";
-import { isProviderAway } from "../turns/provider-away.ts";
 import { TurnFailed, type TurnStopped } from "../turns/turn-failed.ts";
 import type { TurnLimits } from "../turns/turn-limits.ts";
-import type { ArgumentsFault } from "../turns/tool-arguments.ts";
 import { gatherTools } from "../turns/turn-tools.ts";
 import type { TurnTrace } from "../turns/turn-trace.ts";
 import type { TurnVoice } from "../turns/turn-voice.ts";
+import { isBackground, type PlayedTurn } from "../turns/turn.ts";
 import type { UserMessage } from "../turns/user-message.ts";
 
 export interface PlayGiven {
@@ -280,4 +278,53 @@ function failureOf(error: unknown): { readonly code: string; readonly message: s
   if (name === "OutputSchemaInvalid") return { code: "output_schema_invalid", message: (error as Error).message };
   if (name === "AnswerBroken") return { code: "broken_answer", message: (error as Error).message };
   return { code: "internal_error", message: "The turn failed" };
+}
+
+/**
+ * Whether a turn failed because its model's provider is away: no connection, no answer in time, or a refusal that passes, such as 429, 500
+ * and an overload. Errors are compared by name, because an engine may bring its own copy of a package.
+ */
+export function isProviderAway(error: unknown): boolean {
+  for (let cause = error, depth = 0; cause instanceof Error && depth < MOST_CAUSES; cause = cause.cause, depth++) {
+    if (AWAY.has(cause.name)) return true;
+    if (cause.name === "ModelRefused") return (cause as { readonly isPassing?: unknown }).isPassing === true;
+  }
+  return false;
+}
+
+const AWAY: ReadonlySet<string> = new Set(["ModelUnreachable", "ModelTimeout", "ModelOverloaded"]);
+const MOST_CAUSES = 10;
+
+/** Which provider and model play a turn: the query's model, else the agent's, else the provider's first. Throws TurnFailed. */
+export async function chooseModel(
+  models: readonly ports.ModelProvider[],
+  agent: ports.AgentDefinition,
+  asked: string | undefined,
+  signal: AbortSignal,
+): Promise<{ readonly provider: string; readonly model: string }> {
+  const wanted = asked ?? agent.model;
+  const named = models.find(({ id }) => id === agent.provider);
+  if (agent.provider !== undefined && !named)
+    throw new TurnFailed("provider_unavailable", "The agent's provider is not configured");
+  const candidates = named ? [named] : models;
+  let unlisted: unknown;
+  for (const provider of candidates) {
+    // The model of the agent's own file is used without asking for a list.
+    if (wanted !== undefined && named && asked === undefined) return { provider: provider.id, model: wanted };
+    const served = await provider.listModels(signal).catch((cause: unknown) => {
+      signal.throwIfAborted();
+      if (candidates.length > 1) {
+        unlisted = cause;
+        return [];
+      }
+      throw new TurnFailed("provider_unavailable", "The provider does not say which models it serves", { cause });
+    });
+    const model = wanted === undefined ? served[0] : served.find((each) => each === wanted);
+    if (model !== undefined) return { provider: provider.id, model };
+  }
+  throw new TurnFailed(
+    "model_unavailable",
+    wanted === undefined ? "No provider serves a model" : "No provider serves this model",
+    { cause: unlisted },
+  );
 }

@@ -3,9 +3,8 @@ import { type Conversation, type Conversations, runOfSession, workKind } from ".
 import { agentErrors } from "../errors.ts";
 import { firstRun } from "../runs/first-run.ts";
 import type { Runs } from "../runs/runs.ts";
-import { newIdSuffix } from "../turns/new-id-suffix.ts";
+import { type Delegation, newIdSuffix, type Turn } from "../turns/turn.ts";
 import type { TurnLimits } from "../turns/turn-limits.ts";
-import type { Delegation, Turn } from "../turns/turn.ts";
 import { type ClientRequest, type ClientRequests, requestKey } from "./client-requests.ts";
 import { advanceRequest } from "./request-state.ts";
 
@@ -173,7 +172,7 @@ interface Place extends Pick<Turn, "conversationId" | "agentId" | "sessionId" | 
   readonly writes: readonly ports.Write[];
 }
 
-function toTurn(submission: Submission, { writes: _writes, ...place }: Place, turnId: string): Turn {
+function toTurn(submission: Submission, { writes: _writes, ...place }: Place, turnId: string): Omit<Turn, "acceptedAt"> {
   const { requestDigest: _requestDigest, contentDigest: _contentDigest, ...rest } = submission;
   return { ...rest, ...place, turnId };
 }

@@ -1,10 +1,9 @@
 import { type ports, writeAgain } from "@portico/core";
 import type { Approval } from "../approvals/approval.ts";
-import type { TurnWait } from "../approvals/turn-wait.ts";
-import { type TurnWaits, withApprovals, withoutApprovals } from "../approvals/turn-waits.ts";
+import { type TurnWait, type TurnWaits, withApprovals, withoutApprovals } from "../approvals/turn-waits.ts";
 import { type Conversation, type Conversations, messageStream, type StoredMessage } from "../conversations/conversations.ts";
 import type { LogLine, Pausing } from "../execution/pause-turn.ts";
-import { audienceOf } from "../delivery/listener.ts";
+import { audienceOf } from "../delivery/audience.ts";
 import { lifeOf } from "../delivery/numbered-turn.ts";
 import { type ClientRequest, type ClientRequests, requestKey } from "./client-requests.ts";
 import { advanceRequest } from "./request-state.ts";
@@ -12,13 +11,11 @@ import { firstRun } from "../runs/first-run.ts";
 import { receiptStream } from "../runs/receipts.ts";
 import { type Run, type Runs, withEvent } from "../runs/runs.ts";
 import { boundedMessage } from "../turns/bounds.ts";
-import { notBefore } from "../turns/not-before.ts";
+import { endedTurn, endRun, notBefore, toReceipt, type TurnEnd } from "../turns/turn-end.ts";
 import type { Turn, TurnFile } from "../turns/turn.ts";
 import { TurnStopped } from "../turns/turn-failed.ts";
 import { type HeldCondition, writeWhileHeld } from "../turns/while-held.ts";
 import { storedParts } from "../turns/shown-files.ts";
-import { endedTurn } from "../turns/ended-turn.ts";
-import { endRun, toReceipt, type TurnEnd } from "../turns/turn-end.ts";
 
 export type QueryRecords = ReturnType<typeof createQueryRecords>;
 

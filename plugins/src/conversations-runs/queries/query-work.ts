@@ -1,21 +1,17 @@
 import { ports, retryWhileStoreAway } from "@portico/core";
-import { type TurnWait, wakeSignal } from "../approvals/turn-wait.ts";
-import type { TurnWaits } from "../approvals/turn-waits.ts";
+import { type TurnWait, type TurnWaits, wakeSignal } from "../approvals/turn-waits.ts";
 import { readHistory } from "../conversations/messages.ts";
-import type { Watched } from "../delivery/audience.ts";
-import type { Audiences } from "../delivery/audiences.ts";
-import type { Listener } from "../delivery/listener.ts";
+import { type Listener, type Watched } from "../delivery/audience.ts";
 import { lifeOf } from "../delivery/numbered-turn.ts";
+import type { Audiences } from "../delivery/audiences.ts";
 import type { Execution, TurnExecutor } from "../execution/execute-turn.ts";
 import type { SaidToAgent } from "../execution/play-turn.ts";
 import { EVENT_CHARACTERS, SUMMARY_CHARACTERS } from "../limits.ts";
 import { boundedText } from "../turns/bounds.ts";
-import { endWork } from "../turns/end-work.ts";
-import { createShownFiles, storedParts } from "../turns/shown-files.ts";
-import type { TurnRoom } from "../turns/shown-room.ts";
+import { endWork, type HeldCondition } from "../turns/while-held.ts";
+import { createShownFiles, storedParts, type TurnRoom } from "../turns/shown-files.ts";
 import { identifiersOf, type Turn, type TurnEvent, transcriptStream } from "../turns/turn.ts";
 import { statusAfter, type TurnEnd } from "../turns/turn-end.ts";
-import type { HeldCondition } from "../turns/while-held.ts";
 import type { ClientRequest } from "./client-requests.ts";
 import type { QueryRecords, StoredTurn } from "./query-records.ts";
 

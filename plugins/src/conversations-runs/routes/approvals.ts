@@ -4,7 +4,7 @@ import { agentErrors } from "../errors.ts";
 import { PAGE_LIMIT } from "../limits.ts";
 import { readFilter, readLimit } from "../pagination.ts";
 import type { ConversationHandlers, ConversationServices } from "./conversation-services.ts";
-import { isRunId } from "./visible-run.ts";
+import { isRunId } from "./runs.ts";
 
 /** Lists calls that wait for a decision: an owner sees all, a member those of its own runs. */
 export function listApprovals({ runtime: { waits } }: ConversationServices): ConversationHandlers["approvals"] {

@@ -1,5 +1,5 @@
 import { auditActor, auditWriter } from "@portico/core";
-import { createOpenTurns } from "../background/open-turns.ts";
+import { createOpenTurns } from "../background/background-records.ts";
 import { agentErrors } from "../errors.ts";
 import type { ConversationHandlers, ConversationServices } from "./conversation-services.ts";
 
@@ -14,7 +14,7 @@ export function stopTurns(services: ConversationServices): ConversationHandlers[
 }
 
 async function stopAll({ runtime, turns, records }: ConversationServices, userId: string): Promise<number> {
-  const { requests, runs, stopTurn } = runtime;
+  const { requests, stopTurn } = runtime;
   const open = createOpenTurns(records);
   let stopped = 0;
   for await (const turn of requests.openOf(userId)) {
@@ -22,14 +22,6 @@ async function stopAll({ runtime, turns, records }: ConversationServices, userId
     stopped++;
   }
   for await (const { runId } of open.ofUser(userId)) if (await turns.stop(runId, REASON)) stopped++;
-  // Turns that earlier versions accepted.
-  for await (const runIds of runs.oldest({ userId })) {
-    for (const runId of runIds) {
-      const run = (await runs.find(runId))?.value;
-      const isFound = run?.background && run.status === "running" && !(await open.has(runId));
-      if (isFound && (await turns.stop(runId, REASON))) stopped++;
-    }
-  }
   return stopped;
 }
 

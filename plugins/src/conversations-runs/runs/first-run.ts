@@ -3,7 +3,7 @@ import type { PlayedTurn } from "../turns/turn.ts";
 import type { Run } from "./runs.ts";
 
 /** The run that a session's first turn begins, at this time (ISO 8601). */
-export function firstRun(turn: Omit<PlayedTurn, "turnId">, at: string): Run {
+export function firstRun(turn: Omit<PlayedTurn, "turnId" | "acceptedAt">, at: string): Run {
   const { delegation } = turn;
   return {
     run_id: turn.runId,

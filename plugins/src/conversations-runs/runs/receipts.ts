@@ -3,6 +3,7 @@ import * as v from "valibot";
 import { receipt } from "../contract.ts";
 import { RECEIPTS_LIMIT, RECEIPTS_LIMIT_MAXIMUM, RECEIPTS_OFFSET_MAXIMUM } from "../limits.ts";
 import { type Parameter, readOffset, readPositive } from "../pagination.ts";
+import type { Run } from "./runs.ts";
 
 /** One finished turn (specification 2.12). */
 export type Receipt = v.InferOutput<typeof receipt>;
@@ -68,4 +69,22 @@ function readReceipt(entry: ports.LogEntry): Receipt | undefined {
   if (entry.damaged) return undefined;
   const parsed = v.safeParse(receipt, entry.entry);
   return parsed.success ? parsed.output : undefined;
+}
+
+/** The end of a turn, for waiting callers. It is read from the stored records, so that every process reports the same. */
+export function toldEnd(runId: string, run: Run | undefined, receipt: Receipt | undefined): ports.BackgroundTurnEnd {
+  const { failure, output = "" } = receipt ?? {};
+  const told = { runId, output, ...(failure && { failure }), ...(run?.usage && { usage: run.usage }) };
+  switch (run?.status) {
+    case "completed":
+      return {
+        ...told,
+        status: "completed",
+        ...(receipt?.interruption_reason !== undefined && { reason: receipt.interruption_reason }),
+      };
+    case "idle":
+      return { ...told, status: "interrupted", reason: run.interruption_reason };
+    default:
+      return { ...told, status: "failed", reason: run?.failure_reason ?? "error" };
+  }
 }

@@ -3,7 +3,7 @@ import type { ports } from "@portico/core";
 import { turnIdOf } from "../background/background-turn.ts";
 import type { Deliveries } from "../background/deliveries.ts";
 import type { Conversations } from "../conversations/conversations.ts";
-import { firstIdSuffix } from "../turns/new-id-suffix.ts";
+import { firstIdSuffix } from "../turns/turn.ts";
 import type { RemovedRuns } from "./removed-runs.ts";
 import type { Run, Runs } from "./runs.ts";
 

@@ -1,7 +1,7 @@
 import { ports } from "@portico/core";
 import * as v from "valibot";
 import { readAttachment, readAttachmentDefinition } from "./read-attachment.ts";
-import type { TurnRoom } from "./shown-room.ts";
+import type { TurnRoom } from "./shown-files.ts";
 import type { PlayedTurn } from "./turn.ts";
 import { readUserMessage, type UserMessage, userMessageArguments } from "./user-message.ts";
 

@@ -2,7 +2,7 @@ import { buffer } from "node:stream/consumers";
 import { ports } from "@portico/core";
 import * as v from "valibot";
 import { READ_CHARACTERS, READ_IMAGE_BYTES } from "../limits.ts";
-import type { TurnRoom } from "./shown-room.ts";
+import type { TurnRoom } from "./shown-files.ts";
 
 const readArguments = v.strictObject({
   fileReference: v.pipe(v.string(), v.nonEmpty()),

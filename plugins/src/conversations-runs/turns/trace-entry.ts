@@ -36,7 +36,7 @@ export const storedTrace = v.object({
   /** In OpenTelemetry, if traces are exported. */
   trace_id: v.optional(text),
   entries: v.array(traceEntry),
-  /** Of all model calls, also of those that were left out. Absent if the engine reports none, and in traces of earlier versions. */
+  /** Of all model calls, also of those that were left out. Absent if the engine reports none. */
   usage: v.optional(modelUsage),
   /** How many entries were left out. */
   left_out: v.optional(v.number()),

@@ -1,10 +1,10 @@
 import { addModelUsage, type ports } from "@portico/core";
 import type { KeptTurn } from "../approvals/paused-turn.ts";
 import type { AskedCall } from "../approvals/turn-waits.ts";
+import type { StoredSummary } from "../conversations/conversations.ts";
 import { RECEIPT_TEXT_CHARACTERS, RUN_ERROR_CHARACTERS } from "../limits.ts";
 import type { Receipt } from "../runs/receipts.ts";
 import { type Run, withEvent } from "../runs/runs.ts";
-import type { StoredSummary } from "../conversations/conversations.ts";
 import { boundedCalls, boundedText } from "./bounds.ts";
 import type { Produced } from "./produced.ts";
 import type { RecordedCall } from "./recorded-call.ts";
@@ -150,4 +150,29 @@ export function statusAfter(turn: PlayedTurn, end: TurnEnd): "idle" | "completed
 /** A delegated task and a background turn are one turn, and then it is done. */
 function isOnlyTurn({ delegation, conversationId }: PlayedTurn): boolean {
   return delegation !== undefined || conversationId === undefined;
+}
+
+/** Reasons of turns that a user stopped. */
+const STOPPED: readonly (string | undefined)[] = ["user_stop", "conversation_cleared"];
+
+/** An ended turn as the port `usage` counts it. `endedAt` is in milliseconds since 1970. */
+export function endedTurn(turn: PlayedTurn, { status, reason }: TurnEnd, run: Run, endedAt: number): ports.EndedWork {
+  const began = run.turn_started_at;
+  return {
+    kind: "turn",
+    name: turn.agentId,
+    outcome: status === "interrupted" && STOPPED.includes(reason) ? "cancelled" : status,
+    durationMs: began === undefined ? undefined : Math.max(0, endedAt - Date.parse(began)),
+  };
+}
+
+/**
+ * Milliseconds since 1970: now, or the latest of what was noted earlier where the clock has stepped back behind it, so that nothing ends before it
+ * began. Texts are ISO 8601.
+ */
+export function notBefore(now: number, ...earlier: readonly (string | number | undefined)[]): number {
+  return earlier.reduce<number>((latest, time) => {
+    const noted = typeof time === "string" ? Date.parse(time) : time;
+    return noted !== undefined && noted > latest ? noted : latest;
+  }, now);
 }

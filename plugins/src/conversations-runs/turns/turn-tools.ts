@@ -1,8 +1,7 @@
-import { ports } from "@portico/core";
+import { createHash } from "node:crypto";
+import { orAborted, ports } from "@portico/core";
 import type { GatedCall, ToolGate } from "../approvals/tool-gate.ts";
-import { modelNames } from "./model-names.ts";
 import type { ArgumentsFault } from "./tool-arguments.ts";
-import { ToolLanes } from "./tool-lanes.ts";
 import { problemsOf, toolsOf } from "./tool-sources.ts";
 
 /** The tools of one turn. */
@@ -158,4 +157,44 @@ async function listed(source: ports.ToolSource, log: ports.Log, signal: AbortSig
 
 function problem(text: string): ports.ToolResult {
   return { content: [{ type: "text", text }], isError: true };
+}
+
+/** Maximum length in both model protocols. */
+const LONGEST = 64;
+const HASH_LENGTH = 8;
+
+/**
+ * The names by which a model calls tools, by tool id. Tools of different sources may have the same name, or a name that is too long: each of
+ * them gets a name that ends in a hash of its id. A name does not depend on the order of the tools.
+ */
+export function modelNames(tools: readonly Pick<ports.ToolDefinition, "id" | "name">[]): ReadonlyMap<string, string> {
+  const uses = new Map<string, number>();
+  for (const { name } of tools) uses.set(name, (uses.get(name) ?? 0) + 1);
+  return new Map(tools.map(({ id, name }) => [id, name.length <= LONGEST && uses.get(name) === 1 ? name : hashed(id, name)]));
+}
+
+function hashed(id: string, name: string): string {
+  const hash = createHash("sha256").update(id).digest("hex").slice(0, HASH_LENGTH);
+  return `${name.slice(0, LONGEST - HASH_LENGTH - 1)}_${hash}`;
+}
+
+/** Calls of a turn that have to wait for each other: those of one lane run one after another, in the order in which they came. */
+export class ToolLanes {
+  readonly #last = new Map<string, Promise<unknown>>();
+
+  /** Runs when all earlier calls of the lane have ended, successfully or not. Rejects with the signal's reason, also while it waits. */
+  run<T>(lane: string | undefined, signal: AbortSignal, run: () => Promise<T>): Promise<T> {
+    if (lane === undefined) return run();
+    const before = this.#last.get(lane);
+    const running = (async () => {
+      await before;
+      signal.throwIfAborted();
+      return run();
+    })();
+    this.#last.set(
+      lane,
+      running.catch(() => {}),
+    );
+    return orAborted(running, signal);
+  }
 }

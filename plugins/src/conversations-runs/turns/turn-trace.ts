@@ -10,7 +10,7 @@ export interface TraceBefore {
   readonly leftOut: number;
   /** Milliseconds from the arrival to the wait. */
   readonly waitsAt: number;
-  /** What the model calls used. Absent in turns of earlier versions. */
+  /** What the model calls used. Absent if the engine reports none. */
   readonly usage?: ports.ModelUsage | undefined;
 }
 
@@ -43,7 +43,7 @@ export class TurnTrace {
   ) {
     this.#telemetry = telemetry;
     const now = clock.now();
-    const accepted = Math.min(acceptedAt ?? now, now);
+    const accepted = Math.min(acceptedAt, now);
     this.#arrivedAt = Math.min(arrivedAt ?? accepted, accepted);
     this.#before = now - this.#arrivedAt;
     if (before) {
@@ -54,8 +54,6 @@ export class TurnTrace {
       this.#add({ kind: "wait", start_ms: before.waitsAt, duration_ms: rounded(Math.max(0, this.#before - before.waitsAt)) });
       return;
     }
-    // Turns that an earlier version accepted do not say when.
-    if (acceptedAt === undefined) return;
     const admission = accepted - this.#arrivedAt;
     this.#add({ kind: "admission", start_ms: 0, duration_ms: admission });
     this.#add({ kind: "queue", start_ms: admission, duration_ms: this.#before - admission });

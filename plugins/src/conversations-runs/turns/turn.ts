@@ -1,4 +1,4 @@
-import type { ChannelMessage } from "@portico/core";
+import type { ChannelMessage, ports } from "@portico/core";
 import type { InferOutput } from "valibot";
 import type { queryChannel, turnMessage } from "../channel.ts";
 
@@ -20,9 +20,9 @@ export interface PlayedTurn {
   readonly workflowDepth?: number | undefined;
   /** The trace of what asked for it (W3C `traceparent`). */
   readonly traceparent?: string | undefined;
-  /** When it arrived, and when it was accepted. Milliseconds since 1970. Earlier versions stored neither. */
+  /** When it was accepted, and when it arrived if that was earlier. Milliseconds since 1970. */
+  readonly acceptedAt: number;
   readonly arrivedAt?: number | undefined;
-  readonly acceptedAt?: number | undefined;
 }
 
 /** A file that came with a query, as it was then. */
@@ -78,4 +78,21 @@ export const transcriptStream = (turnId: string): string => `turns/${turnId}`;
 /** What every event of a turn says of it. */
 export function identifiersOf({ sessionId, runId, agentId, conversationId, clientRequestId }: PlayedTurn) {
   return { sessionId, runId, agentId, conversationId, clientRequestId };
+}
+
+/**
+ * The suffix that the ids of a turn share: `turn_`, `run_` and `ses_` stand before it. It begins with the time, `at` (milliseconds since 1970): turns
+ * of about the same time lie together in the stores, which write less then.
+ */
+export function newIdSuffix(ids: ports.Ids, at: number): string {
+  return ids.id(timeOf(at));
+}
+
+/** The first suffix of this time: every suffix of an earlier time is smaller. */
+export function firstIdSuffix(at: number): string {
+  return timeOf(Math.max(at, 0));
+}
+
+function timeOf(at: number): string {
+  return Math.floor(at).toString(36).padStart(9, "0");
 }
