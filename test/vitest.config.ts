@@ -25,7 +25,7 @@ const SERVERS = [
 
 /**
  * Files that build packages and their API reference, or run examples and the commands of pages in processes of their own: on Node.js, Deno
- * and Bun. Those that need tools of `release`, `test/oracles` and `test/runtimes` are here, too, or in `SERVERS`.
+ * and Bun. Most of those that need tools of `release`, `test/oracles` and `test/runtimes` are here, too, or in `SERVERS`.
  */
 const PACKAGES = [
   "rooms/regular-expressions.test.ts",

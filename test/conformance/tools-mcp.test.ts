@@ -249,11 +249,15 @@ describe("the connection to an MCP server", () => {
     const { pid } = await callsOf(opened.source);
     await expect(run(opened.source, "shop/leave")).rejects.toThrow(ports.ToolsUnavailable);
     expect(connections(opened)).toBe(1);
+    // Slowly: the same clock limits how long the new program may take to answer.
     await expect
-      .poll(async () => {
-        await clock.advance(500);
-        return connections(opened);
-      }, patient)
+      .poll(
+        async () => {
+          await clock.advance(500);
+          return connections(opened);
+        },
+        { timeout: 40_000, interval: 1000 },
+      )
       .toBe(2);
     expect((await callsOf(opened.source)).pid).not.toBe(pid);
   });

@@ -48,6 +48,10 @@ describe("every lockfile", () => {
     }
   });
 
+  it("puts no package into the node_modules of a workspace within a workspace, where `npm ci` does not install it", () => {
+    expect(Object.keys(packages).filter((path) => /^(?!node_modules\/)[^/]+\/[^/]+\/node_modules\//.test(path))).toEqual([]);
+  });
+
   it("names no host of a registry", async () => {
     for (const file of lockfiles)
       expect([file, (await readText(file)).match(/"resolved": "[a-z+]+:[^"]*"/g)]).toEqual([file, null]);

@@ -336,7 +336,7 @@ describe("how many are executed at once", () => {
 describe("rotation under load (3.1)", () => {
   it("the old secret is refused by triggers that share their look at it with earlier ones", async () => {
     await start();
-    using turn = holdTurnsOf("read-once-per-turn.ts");
+    using turn = holdTurnsOf("store-calls.ts");
     const early = service.trigger(secret, { event: "work" });
     // It has arrived when the store is asked for the agent's secret, which waits for the end of the turn.
     await expect.poll(() => turn.count).toBe(1);

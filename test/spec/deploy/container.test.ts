@@ -232,7 +232,7 @@ describe("deploy/container/Dockerfile", () => {
 
   it("copies the package.json of every workspace, which the lock file is checked against", async () => {
     const { workspaces } = JSON.parse(await readText("package.json"));
-    const copied = lines.flatMap((line) => /^COPY (\w+)\/package\.json \1\/$/.exec(line)?.[1] ?? []);
+    const copied = lines.flatMap((line) => /^COPY ([\w/-]+)\/package\.json \1\/$/.exec(line)?.[1] ?? []);
     expect(copied.toSorted()).toEqual(workspaces.toSorted());
   });
 

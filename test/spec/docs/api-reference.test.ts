@@ -33,28 +33,34 @@ describe.skipIf(!isInstalled || findChromium() === undefined)(
   () => {
     const browser = useChromium();
 
-    it("links to each surface, shows every call, requests nothing from other hosts, and obeys its own policy", async () => {
-      await using context = await browser().newContext();
-      const page = await context.newPage();
-      const troubles: string[] = [];
-      page.on("console", (message) => message.type() === "error" && troubles.push(message.text()));
-      page.on("pageerror", (error) => troubles.push(error.message));
-      page.on("request", (request) => /^(?:file|data):/.test(request.url()) || troubles.push(request.url()));
+    it(
+      "links to each surface, shows every call, requests nothing from other hosts, and obeys its own policy",
+      { timeout: 240_000 },
+      async () => {
+        await using context = await browser().newContext();
+        // The viewer lays out more than a hundred calls, which is slow on a busy machine.
+        context.setDefaultTimeout(60_000);
+        const page = await context.newPage();
+        const troubles: string[] = [];
+        page.on("console", (message) => message.type() === "error" && troubles.push(message.text()));
+        page.on("pageerror", (error) => troubles.push(error.message));
+        page.on("request", (request) => /^(?:file|data):/.test(request.url()) || troubles.push(request.url()));
 
-      const list = pathToFileURL(join(folder, "index.html")).href;
-      for (const [title, call] of [
-        ["Portico model proxy", "/v1/messages"],
-        ["Portico workflow service", "/api/workflow/run"],
-        ["Portico agent service", "/api/runs"],
-      ] as const) {
-        await page.goto(list);
-        await page.getByRole("link", { name: title }).click();
-        await page.getByRole("heading", { name: title }).waitFor();
-        await page.getByText(call, { exact: true }).first().waitFor();
-      }
-      await page.getByText("/api/handshake", { exact: true }).click();
-      await page.getByText("Responses", { exact: true }).first().waitFor();
-      expect(troubles).toEqual([]);
-    });
+        const list = pathToFileURL(join(folder, "index.html")).href;
+        for (const [title, call] of [
+          ["Portico model proxy", "/v1/messages"],
+          ["Portico workflow service", "/api/workflow/run"],
+          ["Portico agent service", "/api/runs"],
+        ] as const) {
+          await page.goto(list);
+          await page.getByRole("link", { name: title }).click();
+          await page.getByRole("heading", { name: title }).waitFor();
+          await page.getByText(call, { exact: true }).first().waitFor();
+        }
+        await page.getByText("/api/handshake", { exact: true }).click();
+        await page.getByText("Responses", { exact: true }).first().waitFor();
+        expect(troubles).toEqual([]);
+      },
+    );
   },
 );

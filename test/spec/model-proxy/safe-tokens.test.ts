@@ -237,7 +237,7 @@ describe("managing safe tokens over the agent service (open points 2)", () => {
 
     it("is refused by calls that share their look at it with earlier ones", async () => {
       const [one, two] = [await service.issue(), await service.issue()];
-      using turn = holdTurnsOf("read-once-per-turn.ts");
+      using turn = holdTurnsOf("store-calls.ts");
       const early = service.proxyStatus(one.token);
       // It has arrived when the store is asked for the token, which waits for the end of the turn.
       await expect.poll(() => turn.count).toBe(1);

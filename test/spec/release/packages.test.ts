@@ -40,7 +40,7 @@ beforeAll(async () => {
   );
   packages = await Promise.all(built.map(({ name }, at) => install(name, tarballs[at]!)));
   await linkOthers();
-}, 120_000);
+}, 300_000);
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 describe("the published packages", () => {
