@@ -1,6 +1,6 @@
 import { cp, glob, readFile, rm, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
 import { bundlePackage } from "./bundle-package.ts";
 import { type Manifest, publishedManifest, type Repository } from "./manifest.ts";
 import { runProgram } from "./run-program.ts";
@@ -62,7 +62,8 @@ export async function buildPackages(into: string, { rooms, project }: PackageSet
 }
 
 async function declare(outDir: string, project: string): Promise<void> {
-  const compiler = join(dirname(fileURLToPath(import.meta.resolve("typescript/package.json"))), "bin/tsc");
+  // The repository's own compiler: a tool that is installed in this folder brings an older one.
+  const compiler = join(dirname(createRequire(join(root, "package.json")).resolve("typescript/package.json")), "bin/tsc");
   await runProgram(process.execPath, [compiler, "-p", join(import.meta.dirname, project), "--outDir", outDir], root);
 }
 
