@@ -62,6 +62,7 @@ describe.skipIf(!hasBuildah())("the image of deploy/container/Dockerfile", () =>
       "core",
       "operator",
       "plugins",
+      "presets",
       "workflow-nodes",
     ]);
     const find = promisify(execFile)("find", [top, "-user", "1000", "-not", "-path", "*/.cache*"]);
