@@ -44,7 +44,8 @@ export function useChromium(): () => Browser {
     shared.users++;
     clearTimeout(shared.idle);
     browser = await (shared.browser ??= startChromium(path));
-  });
+    // A browser starts slowly while other tests use all cores.
+  }, 180_000);
   afterAll(() => {
     if (path === undefined || --shared.users > 0) return;
     // A process that ends in the meantime takes it along: they are connected by a pipe.

@@ -61,7 +61,7 @@ async function findServer(): Promise<string | undefined> {
 
 /** Do as a person with psql would. Answers the last statement's rows. */
 export async function ask(url: string, sql: string, values: readonly unknown[] = []): Promise<readonly any[]> {
-  const client = new Client({ connectionString: url, connectionTimeoutMillis: 2000 });
+  const client = new Client({ connectionString: url, connectionTimeoutMillis: 30_000 });
   client.on("error", () => {});
   try {
     await client.connect();

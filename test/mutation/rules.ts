@@ -48,7 +48,7 @@ export const RULES: readonly RuleGroup[] = [
   {
     name: "queries accepted once",
     files: [
-      "plugins/src/conversations-runs/guards.ts",
+      "core/src/grammar/access.ts",
       "plugins/src/conversations-runs/queries/admission.ts",
       "plugins/src/conversations-runs/queries/client-requests.ts",
     ],

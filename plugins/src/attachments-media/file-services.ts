@@ -1,9 +1,17 @@
-import { BodyTooLarge, type Handlers, type PendingUploads, ports, UploadInvalid, UploadTooLarge } from "@portico/core";
+import {
+  BodyTooLarge,
+  type callerGuard,
+  type Handlers,
+  type PendingUploads,
+  ports,
+  UploadInvalid,
+  UploadTooLarge,
+} from "@portico/core";
 import type { AccelRedirect } from "./answer-media.ts";
 import type { Attachments } from "./attachments.ts";
 import type { attachmentsMediaContract } from "./contract.ts";
 import { fileErrors } from "./errors.ts";
-import type { instanceGuard, signedReadGuard } from "./guards.ts";
+import type { signedReadGuard } from "./guards.ts";
 import type { MediaFiles } from "./media.ts";
 import type { createSignedLinks } from "./signed-links.ts";
 
@@ -22,7 +30,7 @@ export interface FileServices {
 /** The handlers of this area, by route. */
 export type FileHandlers = Handlers<
   typeof attachmentsMediaContract,
-  { readonly instance: ReturnType<typeof instanceGuard>; readonly signed: ReturnType<typeof signedReadGuard> }
+  { readonly instance: ReturnType<typeof callerGuard>; readonly signed: ReturnType<typeof signedReadGuard> }
 >;
 
 /** Translates errors of attachments into the area's errors. Other errors are returned unchanged. */

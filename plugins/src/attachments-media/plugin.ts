@@ -1,9 +1,10 @@
-import { createPendingUploads, definePlugin, instanceScheme, PENDING_SWEEP_MS, ports } from "@portico/core";
+import { callerGuard, createPendingUploads, definePlugin, instanceScheme, PENDING_SWEEP_MS, ports } from "@portico/core";
 import { createAccelRedirect } from "./answer-media.ts";
 import { createAttachments } from "./attachments.ts";
 import { attachmentsMediaConfig } from "./config.ts";
 import { attachmentsMediaContract } from "./contract.ts";
-import { instanceGuard, signedReadGuard } from "./guards.ts";
+import { fileErrors } from "./errors.ts";
+import { signedReadGuard } from "./guards.ts";
 import { createMedia } from "./media.ts";
 import { downloadAttachment, uploadAttachment } from "./attachment-routes.ts";
 import type { FileServices } from "./file-services.ts";
@@ -31,7 +32,7 @@ export const attachmentsMedia = definePlugin({
   security: { instance: instanceScheme },
   capabilities: () => ["media", "attachments"],
   provides: () => [userFiles()],
-  guards: ({ identity }) => ({ instance: instanceGuard(identity), signed: signedReadGuard(identity) }),
+  guards: ({ identity }) => ({ instance: callerGuard(identity, fileErrors), signed: signedReadGuard(identity) }),
   setup(given, settings, scope) {
     const { blobs, records, engine, clock, ids, telemetry } = given;
     const pending = createPendingUploads({ records, blobs, clock, log: telemetry.log });

@@ -1,10 +1,10 @@
-import { definePlugin, instanceScheme, optional, ports } from "@portico/core";
+import { callerGuard, definePlugin, instanceScheme, optional, ports } from "@portico/core";
 import { agentRuntime, agentRuntimePort } from "./agent-runtime.ts";
 import { backgroundTurns } from "./background-turns.ts";
 import { queryChannel } from "./channel.ts";
 import { conversationsRunsConfig } from "./config.ts";
 import { conversationsRunsContract } from "./contract.ts";
-import { instanceGuard } from "./guards.ts";
+import { agentErrors } from "./errors.ts";
 import { listAgents } from "./routes/agents.ts";
 import { decideApproval, listApprovals, listConsents, revokeConsent } from "./routes/approvals.ts";
 import { clearConversation, listConversations, listMessages, readRunningTurn } from "./routes/conversations.ts";
@@ -39,7 +39,7 @@ export const conversationsRuns = definePlugin({
   provides: ({ background, version: _version, ...runtime }) => [agentRuntime(runtime), backgroundTurns(background)],
   channels: { queries: queryChannel },
   capabilities: () => ["realtime"],
-  guards: ({ identity }) => ({ instance: instanceGuard(identity) }),
+  guards: ({ identity }) => ({ instance: callerGuard(identity, agentErrors) }),
   setup: (services, options) => ({
     handshake: handshake(services, options.version),
     agents: listAgents(services),

@@ -1,5 +1,5 @@
-import { bearerToken, callerOf, type Guard, type ports } from "@portico/core";
-import { managementErrors, proxyErrors } from "./errors.ts";
+import { bearerToken, type Guard } from "@portico/core";
+import { proxyErrors } from "./errors.ts";
 import type { SafeToken, SafeTokens } from "./safe-tokens.ts";
 
 /** Identifies callers of the proxy, only by their token (specification 2.1, 5). */
@@ -10,15 +10,5 @@ export function safeTokenGuard(tokens: SafeTokens): Guard<Promise<SafeToken>> {
     const found = presented === undefined ? undefined : await tokens.find(presented);
     if (!found) throw proxyErrors.authentication_error();
     return found;
-  };
-}
-
-/** Admits the instance's owner, by a token of the agent service. */
-export function ownerGuard(identity: ports.Identity): Guard<Promise<ports.Caller>> {
-  return async (head, signal) => {
-    const caller = await callerOf(head, identity, signal);
-    if (!caller) throw managementErrors.unauthorized();
-    if (caller.role !== "owner") throw managementErrors.owner_required();
-    return caller;
   };
 }

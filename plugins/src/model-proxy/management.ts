@@ -1,7 +1,7 @@
-import { auditActor, definePlugin, latestEnd, optional, ownerScheme, ports, record, Secret } from "@portico/core";
+import { auditActor, definePlugin, latestEnd, optional, ownerGuard, ownerScheme, ports, record, Secret } from "@portico/core";
 import * as v from "valibot";
 import { credentialTool, type ProviderCredentials } from "./credential-tool.ts";
-import { ownerGuard } from "./guards.ts";
+import { managementErrors } from "./errors.ts";
 import { safeTokenContract } from "./management-contract.ts";
 import { createSafeTokens } from "./safe-tokens.ts";
 
@@ -76,7 +76,7 @@ export const safeTokenManagement = definePlugin({
   security: { owner: ownerScheme },
   capabilities: () => ["safeTokens"],
   provides: (options) => [credentialTool(options)],
-  guards: ({ identity }) => ({ owner: ownerGuard(identity) }),
+  guards: ({ identity }) => ({ owner: ownerGuard(identity, managementErrors) }),
   setup({ models, ...given }, { sources, prices, sessionIssuesMs: mostMs }) {
     const tokens = createSafeTokens(given);
     return {

@@ -1,4 +1,4 @@
-import { auditActor, callerOf, definePlugin, latestEnd, optional, ownerScheme, ports } from "@portico/core";
+import { auditActor, definePlugin, latestEnd, optional, ownerGuard, ownerScheme, ports } from "@portico/core";
 import * as v from "valibot";
 import { executionGrantContract, executionGrantErrors } from "./execution-grants-contract.ts";
 import { isDefinitionId } from "./definition/document-schema.ts";
@@ -26,14 +26,7 @@ export const executionGrants = definePlugin({
   },
   contract: executionGrantContract,
   security: { owner: ownerScheme },
-  guards: ({ identity }) => ({
-    async owner(head, signal) {
-      const caller = await callerOf(head, identity, signal);
-      if (!caller) throw executionGrantErrors.unauthorized();
-      if (caller.role !== "owner") throw executionGrantErrors.owner_required();
-      return caller;
-    },
-  }),
+  guards: ({ identity }) => ({ owner: ownerGuard(identity, executionGrantErrors) }),
   setup({ runtime, audit, ...given }, { sessionIssuesMs: mostMs }) {
     const grants = createGrants(given);
     return {

@@ -1,4 +1,4 @@
-import { auditActor, callerOf, definePlugin, optional, ownerScheme, ports } from "@portico/core";
+import { auditActor, definePlugin, optional, ownerGuard, ownerScheme, ports } from "@portico/core";
 import * as v from "valibot";
 import { serviceTokenContract, serviceTokenErrors } from "./service-tokens-contract.ts";
 import { createShortLivedTokens } from "./access/service-access.ts";
@@ -15,14 +15,7 @@ export const serviceTokens = definePlugin({
   contract: serviceTokenContract,
   security: { owner: ownerScheme },
   capabilities: () => ["serviceTokens"],
-  guards: ({ identity }) => ({
-    async owner(head, signal) {
-      const caller = await callerOf(head, identity, signal);
-      if (!caller) throw serviceTokenErrors.unauthorized();
-      if (caller.role !== "owner") throw serviceTokenErrors.owner_required();
-      return caller;
-    },
-  }),
+  guards: ({ identity }) => ({ owner: ownerGuard(identity, serviceTokenErrors) }),
   setup({ audit, ...given }) {
     const tokens = createShortLivedTokens(given);
     return {

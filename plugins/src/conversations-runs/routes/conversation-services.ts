@@ -1,7 +1,6 @@
-import type { Handlers, ports } from "@portico/core";
+import type { callerGuard, Handlers, ports } from "@portico/core";
 import type { AgentRuntime } from "../agent-runtime.ts";
 import type { conversationsRunsContract } from "../contract.ts";
-import type { instanceGuard } from "../guards.ts";
 
 /** The services that the routes of this area use. */
 export interface ConversationServices {
@@ -23,5 +22,5 @@ export interface ConversationServices {
 /** The handlers of this area, by route. */
 export type ConversationHandlers = Handlers<
   typeof conversationsRunsContract,
-  { readonly instance: ReturnType<typeof instanceGuard> }
+  { readonly instance: ReturnType<typeof callerGuard> }
 >;
