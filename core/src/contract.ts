@@ -17,6 +17,7 @@ export { isExistingDay } from "./kit/time-text.ts";
 export { withoutByteOrderMark } from "./kit/text.ts";
 export { isRecord, jsonObject, objectOnly, record } from "./kit/json-object.ts";
 export { callFilters, modelCallers, modelUsage } from "./kit/model-usage.ts";
+export { RUN_SEARCH, searchTime } from "./kit/run-search.ts";
 export { quoteLongNumbers } from "./kit/parse-json.ts";
 export { readParameters } from "./kit/json-object.ts";
 export { visibleJson, visibleText } from "./kit/text.ts";

@@ -164,9 +164,20 @@ export {
 export { addModelUsage } from "./kit/model-usage.ts";
 export { readOncePerTurn } from "./kit/store-calls.ts";
 export { readPages } from "./kit/store-calls.ts";
-export { readFindCursor, toFindCursor } from "./kit/find-page.ts";
-export { findPage, type FindOrder, type FindPlace, type FindSource, type FoundPage } from "./kit/find-page.ts";
-export { createTagIndex, type Tagged, type TagIndex } from "./kit/tag-index.ts";
+export { findPage, type FindPlace, type FindSource, type FoundPage } from "./kit/find-page.ts";
+export {
+  createRunIndex,
+  type RunCriteria,
+  type RunCriterion,
+  RunCursorInvalid,
+  type RunIndexSpec,
+  type RunSearch,
+  readRunCursors,
+  readSearchWords,
+  wordCriterion,
+  writeRunCursors,
+} from "./kit/run-index.ts";
+export { RUN_SEARCH, SEARCH_TIME, searchTime } from "./kit/run-search.ts";
 export { wordsOf } from "./kit/find-page.ts";
 export { isStoreAway } from "./kit/store-calls.ts";
 export { findStoreMismatch, findStoreTooNew, stepsFrom, StoreForeign, StoreTooNew, StoreUnmigrated } from "./kit/store-format.ts";

@@ -7,7 +7,6 @@ export {
   QUERY_FILES,
   RECEIPTS_OFFSET_MAXIMUM,
   RUNS_LIMIT,
-  SEARCH_CHARACTERS,
   TITLE_LENGTH,
 } from "./limits.ts";
 export type { followUpBody, startBody } from "./query-contract.ts";

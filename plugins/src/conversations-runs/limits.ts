@@ -41,10 +41,6 @@ export const PAGE_LIMIT_MAXIMUM = 200;
 /** Characters of a run's title. */
 export const TITLE_LENGTH = 512;
 
-/** Words of a run that it is found by: of its title, and of its error. */
-export const RUN_TITLE_WORDS = 16;
-export const RUN_ERROR_WORDS = 16;
-
 /** Characters of the error that a run keeps. The receipt has the whole. */
 export const RUN_ERROR_CHARACTERS = 300;
 
@@ -56,12 +52,6 @@ export const TRACE_NAME_CHARACTERS = 100;
 /** Traces of a page where no limit is asked for, and at most. */
 export const TRACES_LIMIT = 5;
 export const TRACES_LIMIT_MAXIMUM = 20;
-
-/** Of one search for runs: runs of a page where no limit is asked for, and words. */
-export const SEARCH_LIMIT = 20;
-export const SEARCH_WORDS = 8;
-/** Characters of the words of a search for runs. */
-export const SEARCH_CHARACTERS = 200;
 
 /** How long a client may replay a request with identical IDs, and how long its ID is remembered (open points 7). */
 export const AUTO_REPLAY_RETENTION_MS = 10 * 60_000;

@@ -1,4 +1,5 @@
-import type { ServiceError } from "@portico/core";
+import { hasAtMost, readSearchWords, RUN_SEARCH, SEARCH_TIME, searchTime, type ServiceError } from "@portico/core";
+import * as v from "valibot";
 import { agentErrors } from "./errors.ts";
 import { PAGE_LIMIT_MAXIMUM } from "./limits.ts";
 
@@ -30,10 +31,48 @@ export function readFilter(name: string, value: Parameter): string | undefined {
   throw agentErrors.invalid_filter(`Invalid filter: ${name} must be given once and not be empty`);
 }
 
+/** Reads a filter that is `true` or `false`. Throws `invalid_filter`, as the following functions do. */
+export function readFlag(name: string, value: Parameter): boolean | undefined {
+  const text = readOneOf(["true", "false"])(name, value);
+  return text === undefined ? undefined : text === "true";
+}
+
+/** Reads a filter that is one of these words. */
+export function readOneOf<const Word extends string>(words: readonly Word[]) {
+  return (name: string, value: Parameter): Word | undefined => {
+    const text = readFilter(name, value);
+    if (text === undefined || words.includes(text as Word)) return text as Word | undefined;
+    throw invalidFilter(name, words.length > 2 ? words.join(", ") : words.join(" or "));
+  };
+}
+
+/** Reads the words of a search. */
+export function readWords(name: string, value: Parameter): readonly string[] | undefined {
+  const text = readFilter(name, value);
+  const words = text === undefined || !hasAtMost(RUN_SEARCH.characters, text) ? undefined : readSearchWords(text);
+  if (text === undefined || words) return words;
+  throw invalidFilter(
+    name,
+    `1-${RUN_SEARCH.words} words of letters and digits, with at most ${RUN_SEARCH.characters} characters`,
+  );
+}
+
+/** Reads a time. Returns it in UTC, with milliseconds. */
+export function readTime(name: string, value: Parameter): string | undefined {
+  const text = readFilter(name, value);
+  if (text === undefined) return undefined;
+  if (!v.is(searchTime, text)) throw invalidFilter(name, SEARCH_TIME);
+  return new Date(text).toISOString();
+}
+
 function readInteger(name: string, value: Exclude<Parameter, undefined>): number {
   const number = typeof value === "string" && /^[0-9]+$/.test(value) ? Number(value) : Number.NaN;
   if (!Number.isSafeInteger(number)) throw invalid(name, "one decimal integer");
   return number;
+}
+
+function invalidFilter(name: string, expected: string): ServiceError {
+  return agentErrors.invalid_filter(`Invalid filter: ${name} must be ${expected}`);
 }
 
 function invalid(name: string, expected: string): ServiceError {

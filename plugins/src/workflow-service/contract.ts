@@ -7,7 +7,6 @@ import { ownership, runError, runSummary, status, foundRuns, searchQuery } from 
 
 const text = v.string();
 const json = v.unknown();
-export { SEARCH_CHARACTERS } from "./contracts/limits.ts";
 export { isTerminal, RUN_STATUSES, type RunStatus } from "./contracts/run-state.ts";
 
 /** A query parameter as received. A repeated parameter is a list, which the handler refuses. */

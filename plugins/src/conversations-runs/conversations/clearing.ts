@@ -50,7 +50,7 @@ export function createClearing(given: {
         const at = new Date(clock.now()).toISOString();
         // No turn of the session executes now. A record that still says so lost its end.
         const rested = run.value.status === "running" ? withEvent(run.value, "turn-failed", at) : run.value;
-        await runs.writeAll(runs.clear(run, withEvent(rested, "closed", at, { cleared: true, completed_at: at })));
+        await runs.writeAll(runs.unlist(run, withEvent(rested, "closed", at, { cleared: true, completed_at: at })));
       });
     }
     await writeAgain(async () => {

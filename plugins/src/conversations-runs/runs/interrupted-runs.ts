@@ -38,7 +38,7 @@ export async function untilInterruptedClosed(given: {
 async function runningRuns(runs: Runs): Promise<readonly Run[]> {
   const found: Run[] = [];
   for (let after: FindPlace | undefined; ;) {
-    const page = await runs.search({ status: "running", words: [] }, PAGE, { after });
+    const page = await runs.search({ status: "running" }, { limit: PAGE, after });
     found.push(...page.items.filter(({ background }) => !background));
     if (!page.next) return found;
     after = page.next;

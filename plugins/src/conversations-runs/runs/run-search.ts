@@ -1,56 +1,90 @@
-import type { RunStatus } from "./run-state.ts";
-import { statusTag, wordsOfRun, wordTag } from "./run-tags.ts";
+import { type ports, RUN_SEARCH, type RunCriterion, type RunIndexSpec, type RunSearch, wordCriterion } from "@portico/core";
+import { type Parameter, readFilter, readFlag, readOneOf, readWords } from "../pagination.ts";
+import { runTransitions } from "./run-state.ts";
 import type { Run } from "./run.ts";
 
+/** A criterion of a search, with how its parameter is read. */
+interface Criterion<Value> extends RunCriterion<Run, Value> {
+  /** Throws `invalid_filter`. */
+  read(name: string, value: Parameter): Value | undefined;
+}
+
+const by = <Value>(criterion: Criterion<Value>): Criterion<Value> => criterion;
+/** Those of most runs have no list: the list of all runs shows them as well. */
+const LISTED: readonly Run["status"][] = ["running", "failed"];
+const { textWords } = RUN_SEARCH;
+
+/** The criteria of searches for runs, by their parameters. */
+export const runCriteria = {
+  user_id: by({ read: readFilter, of: ({ user_id }) => user_id, key: "user_id" }),
+  agent_id: by({ read: readFilter, of: ({ agent_id }) => agent_id, key: "agent_id" }),
+  delegated_by: by({ read: readFilter, of: ({ delegation }) => delegation?.fromAgentId, key: "delegated_by" }),
+  parent_run_id: by({ read: readFilter, of: ({ delegation }) => delegation?.parentRunId, key: "parent_run_id" }),
+  status: by({
+    read: readOneOf(Object.keys(runTransitions) as Run["status"][]),
+    of: ({ status }) => status,
+    tags: (status) => (LISTED.includes(status) ? [`s:${status}`] : []),
+  }),
+  /** Runs of background turns. */
+  background: by({ read: readFlag, of: ({ background = false }) => background }),
+  archived: by({ read: readFlag, of: ({ archived_at }) => archived_at !== undefined }),
+  /** Runs whose last turn was interrupted. */
+  interrupted: by({ read: readFlag, of: ({ interruption_reason }) => interruption_reason !== undefined }),
+  /** Words of the title, and of the reason why it failed. */
+  q: by({
+    read: readWords,
+    ...wordCriterion(({ title = "", failure, failure_reason: reason = "" }) => [
+      [title, textWords],
+      [failure || reason ? `${reason} ${failure?.code ?? ""} ${failure?.message ?? ""}` : "", textWords],
+    ]),
+  }),
+};
+
+type Found = {
+  -readonly [Name in keyof typeof runCriteria]?: ReturnType<(typeof runCriteria)[Name]["read"]>;
+};
+
 /** The criteria of a search for runs. All of them must match. */
-export interface RunSearch {
-  readonly userId?: string | undefined;
-  readonly agentId?: string | undefined;
-  readonly status?: RunStatus | undefined;
-  /** Runs of background turns, or all others. */
-  readonly isBackground?: boolean | undefined;
-  /** Archived runs, or all others. */
-  readonly isArchived?: boolean | undefined;
-  /** Runs whose last turn was interrupted, or all others. */
-  readonly isInterrupted?: boolean | undefined;
-  /** Runs that this agent, or this run, delegated. */
-  readonly delegatedBy?: string | undefined;
-  readonly parentRunId?: string | undefined;
-  /** Begun at this time or later, and before that time (ISO 8601 in UTC, with milliseconds). */
-  readonly from?: string | undefined;
-  readonly before?: string | undefined;
-  /** Words of the title or of the error, in any order. */
-  readonly words: readonly string[];
-}
-
-/** The tags whose lists contain every run of a search. */
-export function tagsOfSearch({ status, words }: RunSearch): readonly string[] {
-  const listed = status === undefined ? undefined : statusTag(status);
-  return [...(listed === undefined ? [] : [listed]), ...words.map(wordTag)];
-}
-
-/** Whether a run matches as it is now: a list may be older than the run. */
-export function isSought(run: Run, search: RunSearch): boolean {
-  const { userId, agentId, status, isBackground, isArchived, isInterrupted, delegatedBy, parentRunId } = search;
-  const { from, before, words } = search;
-  if (run.cleared || (userId !== undefined && run.user_id !== userId)) return false;
-  if ((agentId !== undefined && run.agent_id !== agentId) || (status !== undefined && run.status !== status)) return false;
-  if (isBackground !== undefined && (run.background ?? false) !== isBackground) return false;
-  if (isArchived !== undefined && (run.archived_at !== undefined) !== isArchived) return false;
-  if (isInterrupted !== undefined && (run.interruption_reason !== undefined) !== isInterrupted) return false;
-  if (delegatedBy !== undefined && run.delegation?.fromAgentId !== delegatedBy) return false;
-  if (parentRunId !== undefined && run.delegation?.parentRunId !== parentRunId) return false;
-  if ((from !== undefined && run.started_at < from) || (before !== undefined && run.started_at >= before)) return false;
-  if (words.length === 0) return true;
-  const found = new Set(wordsOfRun(run));
-  return words.every((word) => found.has(word));
-}
+export type SearchedRuns = RunSearch<Found>;
 
 /**
- * What a search asks, as a text that is equal for equal searches. Without the oldest time: the pages of "the last hour" are the same search,
- * although each has another oldest time.
+ * The keys by which runs are found. Written when a run begins and removed when its conversation is cleared, so that turns do not touch its
+ * indexes.
  */
-export function askedOf({ from: _from, words, ...search }: RunSearch): string {
-  const given = Object.entries({ ...search, words: [...words].sort() }).filter(([, value]) => value !== undefined);
-  return JSON.stringify(given.sort(([one], [other]) => (one < other ? -1 : 1)));
+interface RunKey {
+  readonly user_id: string;
+  readonly agent_id: string;
+  readonly started_at: string;
+  /** `delegation.fromAgentId` and `delegation.parentRunId`. */
+  readonly delegated_by?: string | undefined;
+  readonly parent_run_id?: string | undefined;
+}
+
+/** Any set of these may be asked for, all at once (specification 4.6). */
+export type RunFilters = Partial<Pick<RunKey, (typeof FILTERS)[number]>>;
+
+const FILTERS = ["user_id", "agent_id", "delegated_by", "parent_run_id"] as const;
+
+/** Every set of filters has an index of its own, so that no list reads more than it shows. */
+export const runIndex: RunIndexSpec<Run, RunKey, Found> = {
+  collections: { runs: "runs", keys: "run-list", tags: "run-tags" },
+  indexes: indexesOf(FILTERS),
+  time: "started_at",
+  owner: "user_id",
+  idOf: ({ run_id }) => run_id,
+  keyOf: ({ user_id, agent_id, started_at, delegation }) => ({
+    ...{ user_id, agent_id, started_at },
+    ...(delegation && {
+      delegated_by: delegation.fromAgentId,
+      ...(delegation.parentRunId !== undefined && { parent_run_id: delegation.parentRunId }),
+    }),
+  }),
+  // A cleared run is in no list.
+  isFound: ({ cleared = false }) => !cleared,
+  criteria: runCriteria as RunIndexSpec<Run, RunKey, Found>["criteria"],
+};
+
+function indexesOf(fields: readonly string[]): ports.CollectionSpec["indexes"] & object {
+  const sets = fields.reduce<string[][]>((all, field) => [...all, ...all.map((set) => [...set, field])], [[]]);
+  return Object.fromEntries(sets.map((set) => [`by_${set.join("_and_")}`, [...set, "started_at"]]));
 }

@@ -45,7 +45,7 @@ export function createSweepRuns(given: {
   async function* oldRuns(at: number, before: string): AsyncGenerator<readonly Run[], void> {
     for await (const page of runs.before(`run_${firstIdSuffix(at)}`)) yield page.filter((run) => isOld(run, before));
     // The ids of runs with a key do not begin with their time.
-    for await (const runIds of runs.oldest({ before })) {
+    for await (const runIds of runs.oldest(before)) {
       const keyed = await Promise.all(runIds.filter((runId) => runId.startsWith("run_key_")).map((runId) => runs.find(runId)));
       yield keyed.flatMap((run) => (run && isOld(run.value, before) ? [run.value] : []));
     }

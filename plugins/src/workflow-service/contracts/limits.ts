@@ -51,13 +51,5 @@ export const WIND_UP_MS = 600_000;
 export const VERSION_CHANGES = 200;
 /** Maximum characters of a text by which a run can be found. Longer texts are not searched. */
 export const FIELD_CHARACTERS = 200;
-/** Words of a run's error by which it is found. */
-export const RUN_ERROR_WORDS = 16;
-/** Runs in one page of a search: default and maximum. */
-export const SEARCH_RUNS = { usual: 20, most: 200 } as const;
-/** Maximum words of a search for runs. */
-export const SEARCH_WORDS = 8;
-/** Maximum characters of the words of a search for runs. */
-export const SEARCH_CHARACTERS = 200;
 /** Maximum parameters, and maximum outputs, of a search for runs. */
 export const SEARCHED_FIELDS = 8;

@@ -1,7 +1,7 @@
-import { modelUsage, isExistingDay, maxCharacters, readParameters, record } from "@portico/core/contract";
+import { maxCharacters, modelUsage, readParameters, record, RUN_SEARCH, searchTime } from "@portico/core/contract";
 import * as v from "valibot";
 import { RUN_STATUSES } from "./run-state.ts";
-import { FIELD_CHARACTERS, SEARCH_CHARACTERS, SEARCH_RUNS, SEARCHED_FIELDS } from "./limits.ts";
+import { FIELD_CHARACTERS, SEARCHED_FIELDS } from "./limits.ts";
 
 const text = v.string();
 
@@ -38,14 +38,6 @@ export const runSummary = v.object({
   ...ownership,
 });
 
-const TIME = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d))?$/;
-const TIME_WORDS = "a date, or a time with its zone, in ISO 8601";
-/** A time without a zone would mean another time in each process. */
-const time = v.pipe(
-  text,
-  v.regex(TIME, TIME_WORDS),
-  v.check((written) => isExistingDay(written) && !Number.isNaN(Date.parse(written)), TIME_WORDS),
-);
 /** `NAME=VALUE`: the path of a declared field, and the whole value as a text. */
 const field = v.pipe(text, v.regex(/^[A-Za-z_][^=]{0,400}=/, "NAME=VALUE"), maxCharacters(FIELD_CHARACTERS + 401));
 const fields = v.optional(
@@ -68,18 +60,18 @@ export const searchQuery = readParameters({
   status: v.optional(status),
   /** The user for whom the run works. */
   userId: v.optional(v.pipe(text, v.minLength(1), maxCharacters(256))),
-  startedFrom: v.optional(time),
-  startedBefore: v.optional(time),
+  startedFrom: v.optional(searchTime),
+  startedBefore: v.optional(searchTime),
   /** Words of the error. */
-  q: v.optional(v.pipe(text, maxCharacters(SEARCH_CHARACTERS))),
+  q: v.optional(v.pipe(text, maxCharacters(RUN_SEARCH.characters))),
   /** `NAME=VALUE`, repeatable. */
   parameter: fields,
   output: fields,
   /** The hash of the definition. */
   version: v.optional(v.pipe(text, v.regex(/^[0-9a-f]{64}$/, "the hash of a definition"))),
   limit: v.optional(
-    v.pipe(text, v.regex(/^[1-9]\d{0,3}$/, "1 to 200"), v.transform(Number), v.maxValue(SEARCH_RUNS.most, "1 to 200")),
-    String(SEARCH_RUNS.usual),
+    v.pipe(text, v.regex(/^[1-9]\d{0,3}$/, "1 to 200"), v.transform(Number), v.maxValue(RUN_SEARCH.page.most, "1 to 200")),
+    String(RUN_SEARCH.page.usual),
   ),
   cursor: v.optional(v.pipe(text, maxCharacters(1024))),
   before: v.optional(v.pipe(text, maxCharacters(1024))),

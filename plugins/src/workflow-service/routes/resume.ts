@@ -42,8 +42,8 @@ export function resume(services: WorkflowServices): WorkflowHandlers["resume"] {
       const runId = newRunId(ids, clock.now());
       const begin = () =>
         orderOf(services, read.value, body, signal, async (order) => {
-          const write = runs.resume(read, { runId, idempotencyKey: body.idempotencyKey });
-          await runtime.startRun({ ...order, runId, writes: [write] });
+          const writes = runs.resume(read, { runId, idempotencyKey: body.idempotencyKey });
+          await runtime.startRun({ ...order, runId, writes });
         });
       try {
         await (audit?.attempt({ action: "workflow-run.resume", object: oldId, who: actor }, begin) ?? begin());

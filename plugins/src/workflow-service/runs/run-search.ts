@@ -1,111 +1,70 @@
 import { hash } from "node:crypto";
-import { createTagIndex, type ports, type Tagged, type TagIndex, wordsOf } from "@portico/core";
-import type { FieldValues, RunFields, RunRecord } from "./run-record.ts";
-import { type RunStatus, isTerminal } from "../contracts/run-state.ts";
-import { RUN_ERROR_WORDS } from "../contracts/limits.ts";
+import { RUN_SEARCH, type RunCriterion, type RunIndexSpec, type RunSearch, wordCriterion } from "@portico/core";
+import type { InferOutput } from "valibot";
+import { isTerminal } from "../contracts/run-state.ts";
+import type { searchQuery } from "../contracts/search-contract.ts";
+import { RUN_LIST, type RunKey } from "./run-id.ts";
+import type { FieldValues, RunRecord } from "./run-record.ts";
+
+type Query = InferOutput<typeof searchQuery>;
+
+/** The criteria of a search, by their parameters. */
+type Found = Omit<Query, "startedFrom" | "startedBefore" | "limit" | "cursor" | "before" | "parameter" | "output" | "q"> & {
+  /** Words of the error, in any order. */
+  readonly q?: readonly string[] | undefined;
+  readonly parameter?: FieldValues | undefined;
+  readonly output?: FieldValues | undefined;
+  /** The open runs of a schedule. Runs that were started by hand do not have it. */
+  readonly schedule?: string | undefined;
+};
 
 /** The criteria of a search for runs. All of them must match. */
-export interface RunSearch {
-  readonly workflowId?: string | undefined;
-  readonly status?: RunStatus | undefined;
-  readonly userId?: string | undefined;
-  /** Begun at this time or later, and before that time (ISO 8601 in UTC, with milliseconds). */
-  readonly from?: string | undefined;
-  readonly before?: string | undefined;
-  /** The hash of the definition. */
-  readonly version?: string | undefined;
-  /** Words of the error, in any order. */
-  readonly words: readonly string[];
-  readonly fields: RunFields;
-}
+export type SearchedRuns = RunSearch<Found>;
 
-/** The tags whose lists contain every run of a search. */
-export function tagsOfSearch({ status, words, fields }: RunSearch): readonly string[] {
-  const listed = status === undefined ? undefined : statusTag(status);
-  return [
-    ...(listed === undefined ? [] : [listed]),
-    ...words.map(wordTag),
-    ...fieldTags("parameters", fields.parameters),
-    ...fieldTags("outputs", fields.outputs),
-  ];
-}
-
-/** Whether a run matches as it is now: a list may be older than the run. */
-export function isSought(run: RunRecord, search: RunSearch): boolean {
-  const { workflowId, status, userId, from, before, version, words, fields } = search;
-  if (userId !== undefined && run.userId !== userId) return false;
-  if ((workflowId !== undefined && run.workflowId !== workflowId) || (status !== undefined && run.status !== status))
-    return false;
-  if ((from !== undefined && run.startedAt < from) || (before !== undefined && run.startedAt >= before)) return false;
-  if (version !== undefined && run.definition !== version) return false;
-  if (!hasAll(run.fields?.parameters, fields.parameters) || !hasAll(run.fields?.outputs, fields.outputs)) return false;
-  if (words.length === 0) return true;
-  const found = new Set(wordsOfError(run));
-  return words.every((word) => found.has(word));
-}
-
-/**
- * What a search asks, as a text that is equal for equal searches. Without the oldest time: the pages of "the last hour" are the same search,
- * although each has another oldest time.
- */
-export function askedOf({ words, fields, ...search }: RunSearch): string {
-  const sorted = (values: FieldValues = {}) => Object.entries(values).sort(([one], [other]) => (one < other ? -1 : 1));
-  const { workflowId, status, userId, before, version } = search;
-  return JSON.stringify([
-    ...[workflowId, status, userId, before, version],
-    ...[[...words].sort(), sorted(fields.parameters), sorted(fields.outputs)],
-  ]);
-}
-
-/** The tags by which a run is found. */
-export function taggedRun(run: RunRecord): Tagged {
-  const { runId: id, workflowId: owner, startedAt: at, status, fields } = run;
-  const listed = statusTag(status);
-  return {
-    ...{ id, owner, at },
-    tags: [
-      ...(listed === undefined ? [] : [listed]),
-      ...(isTerminal(status) ? [] : scheduleTags(run)),
-      ...wordsOfError(run).map(wordTag),
-      ...fieldTags("parameters", fields?.parameters),
-      ...fieldTags("outputs", fields?.outputs),
-    ],
-  };
-}
-
-/** The index of runs by their statuses, the words of their errors, and their declared fields. The owner of a run is its workflow. */
-export const openRunTags = (records: ports.Records): TagIndex => createTagIndex(records, "workflow-run-tags");
-
-/** The tag of the open runs of a schedule. Runs that were started by hand do not have it. */
+/** The tag of the open runs of a schedule. */
 export const scheduleTag = (name: string): string => `c:${name}`;
 
-function hasAll(values: FieldValues = {}, wanted: FieldValues = {}): boolean {
-  return Object.entries(wanted).every(([name, value]) => Object.hasOwn(values, name) && values[name] === value);
-}
+/** How runs are stored and found. The owner of a run is its workflow. */
+export const runIndex: RunIndexSpec<RunRecord, RunKey, Found> = {
+  collections: { runs: "workflow-runs", keys: "workflow-run-list", tags: "workflow-run-tags" },
+  indexes: RUN_LIST,
+  time: "startedAt",
+  owner: "workflowId",
+  idOf: ({ runId }) => runId,
+  keyOf: ({ workflowId, startedAt, definition, bindingId }) => ({
+    ...{ workflowId, startedAt, definition },
+    ...(bindingId !== undefined && { bindingId }),
+  }),
+  criteria: {
+    workflowId: { of: ({ workflowId }) => workflowId, key: "workflowId" },
+    // Most runs are completed: the list of all runs shows them as well.
+    status: {
+      of: ({ status }) => status,
+      tags: (status) => (isTerminal(status) ? (status === "completed" ? [] : [`s:${status}`]) : ["s:open"]),
+    },
+    userId: { of: ({ userId }) => userId },
+    version: { of: ({ definition }) => definition, key: "definition" },
+    parameter: fieldCriterion("parameters"),
+    output: fieldCriterion("outputs"),
+    schedule: {
+      of: ({ status, schedule }) => (isTerminal(status) || schedule?.plannedAt === undefined ? undefined : schedule.name),
+      tags: (name) => [scheduleTag(name)],
+    },
+    q: wordCriterion(({ error }) =>
+      error ? [[`${error.code} ${error.nodeId ?? ""} ${error.message}`, RUN_SEARCH.textWords]] : [],
+    ),
+  },
+};
 
-const OPEN = "s:open";
-
-/** The tag of a status that has a list. Most runs are completed: the list of all runs shows them as well. */
-function statusTag(status: RunStatus): string | undefined {
-  if (!isTerminal(status)) return OPEN;
-  return status === "completed" ? undefined : `s:${status}`;
-}
-
-const scheduleTags = ({ schedule }: RunRecord): readonly string[] =>
-  schedule?.plannedAt === undefined ? [] : [scheduleTag(schedule.name)];
-
-/** The tag of a word. */
-const wordTag = (word: string): string => `w:${word}`;
-
-/** The tag of a field with a value, which may be longer than a tag, and may contain spaces. */
-const fieldTag = (kind: "parameters" | "outputs", name: string, value: string): string =>
-  `f:${hash("sha256", JSON.stringify([kind, name, value]), "base64url").slice(0, 22)}`;
-
-/** The tags of a run's fields. */
-const fieldTags = (kind: "parameters" | "outputs", values: FieldValues = {}): readonly string[] =>
-  Object.entries(values).map(([name, value]) => fieldTag(kind, name, value));
-
-/** The words of a run's error. */
-function wordsOfError({ error }: RunRecord): readonly string[] {
-  return error ? wordsOf(`${error.code} ${error.nodeId ?? ""} ${error.message}`, RUN_ERROR_WORDS) : [];
+function fieldCriterion(kind: "parameters" | "outputs"): RunCriterion<RunRecord, FieldValues> {
+  return {
+    of: ({ fields }) => fields?.[kind],
+    includes: (found, wanted) =>
+      Object.entries(wanted).every(([name, value]) => Object.hasOwn(found, name) && found[name] === value),
+    // A value may be longer than a tag, and may contain spaces.
+    tags: (values) =>
+      Object.entries(values).map(
+        ([name, value]) => `f:${hash("sha256", JSON.stringify([kind, name, value]), "base64url").slice(0, 22)}`,
+      ),
+  };
 }

@@ -33,7 +33,7 @@ const NONE: StoredUse = { uses: [] };
  * Counts the runs of each version. A stored count has all runs up to a time. Reading it reads only the keys of newer runs. Every removal of
  * runs writes the stored count in its commit, so that a count at the same time conflicts.
  */
-export function createVersionUse(records: ports.Records, keys: ports.Collection<RunKey>) {
+export function createVersionUse(records: ports.Records, keys: Pick<ports.Collection<RunKey>, "query">) {
   const stored = records.collection<StoredUse>({ name: "workflow-version-use" });
 
   /** Keys of runs behind a place, the oldest first. */
