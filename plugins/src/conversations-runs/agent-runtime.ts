@@ -28,7 +28,7 @@ import { untilInterruptedClosed } from "./runs/interrupted-runs.ts";
 import type { Turn } from "./turns/turn.ts";
 import { OpenTurns } from "./turns/open-turns.ts";
 import { createTurnLimits } from "./turns/turn-limits.ts";
-import { TurnDesk } from "./turns/turn-desk.ts";
+import { RunningTurns } from "./turns/running-turns.ts";
 import { type ArgumentsFault, createArgumentsFault } from "./turns/tool-arguments.ts";
 
 /** The parts that this area's plugin and adapters share: everything that turns need. */
@@ -38,7 +38,7 @@ export interface AgentRuntime {
   readonly runs: Runs;
   readonly conversations: Conversations;
   readonly busy: BusyAgents;
-  readonly desk: TurnDesk;
+  readonly running: RunningTurns;
   readonly admission: Admission;
   readonly clearing: ReturnType<typeof createClearing>;
   readonly channel: QueryChannel;
@@ -104,7 +104,7 @@ export const agentRuntime = defineAdapter({
     const conversations = createConversations(records);
     const hints = new Hints(shared, clock);
     const busy = new BusyAgents({ ...shared, clock, process: serverInstanceId }, scope);
-    const desk = new TurnDesk({ ...shared, busy, log: telemetry.log }, scope);
+    const running = new RunningTurns({ ...shared, busy, log: telemetry.log }, scope);
     const shownRoom = createShownRoom({ bytes: settings.shownBytes, clock });
     const waits = createTurnWaits({ records, runs });
     const consents = createConsents(records);
@@ -117,16 +117,16 @@ export const agentRuntime = defineAdapter({
     /** Stop one turn, whether it executes or still waits. */
     const stopTurn = async (turn: Pick<Turn, "userId" | "sessionId" | "clientRequestId">) => {
       const { userId, sessionId, clientRequestId } = turn;
-      if (desk.stop({ sessionId, clientRequestId }, "user_stop")) return;
+      if (running.stop({ sessionId, clientRequestId }, "user_stop")) return;
       const state = await queryRecords.stop(userId, clientRequestId, sessionId, "user_stop");
-      if (state === "executes") desk.stopAnywhere({ sessionId, clientRequestId }, "user_stop");
+      if (state === "executes") running.stopAnywhere({ sessionId, clientRequestId }, "user_stop");
       if (typeof state !== "object") return;
       const wait = await waits.find(state.turnId);
       if (wait) await waits.wake(wait);
     };
     /** Stop the turn of a session that executes, or waits for a person. */
     const stopSession = async (userId: string, sessionId: string) => {
-      desk.stopAnywhere({ sessionId }, "user_stop");
+      running.stopAnywhere({ sessionId }, "user_stop");
       for (const { clientRequestId } of await waits.ofSession(sessionId))
         if (clientRequestId !== undefined) await stopTurn({ userId, sessionId, clientRequestId });
     };
@@ -151,14 +151,14 @@ export const agentRuntime = defineAdapter({
     const { delegate } = delegations;
     const executor = createTurnExecutor({
       ...given,
-      ...{ files, shownRoom, waits, argumentsFault, consents, desk, limits, delegate },
+      ...{ files, shownRoom, waits, argumentsFault, consents, running, limits, delegate },
       toolPolicy: settings.toolPolicy,
       hasApprovals: settings.hasApprovals,
     });
-    const work = createQueryWork({ ...given, files, executor, waits, records: queryRecords, audiences: channel.audiences });
+    const work = createQueryWork({ ...given, files, executor, waits, records: queryRecords, subscribers: channel.subscribers });
     const clearing = createClearing({
       ...{ engine, log, clock, ids, conversations, runs, hints, waits },
-      interrupt: (sessionId) => desk.stopAnywhere({ sessionId }, "conversation_cleared"),
+      interrupt: (sessionId) => running.stopAnywhere({ sessionId }, "conversation_cleared"),
     });
 
     for (let depth = 0; depth <= DELEGATION_DEPTH; depth++) {
@@ -200,7 +200,7 @@ export const agentRuntime = defineAdapter({
       runs,
       conversations,
       busy,
-      desk,
+      running,
       admission,
       clearing,
       channel,

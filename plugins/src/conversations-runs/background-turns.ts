@@ -34,7 +34,7 @@ export const backgroundTurns = defineAdapter({
   },
   open(given, options: BackgroundTurnsOptions): ports.BackgroundTurns {
     const { runtime, engine, agents, tools, clock, ids, telemetry } = given;
-    const { desk, executor, runs, waits, checks } = runtime;
+    const { running, executor, runs, waits, checks } = runtime;
     const { concurrencyPerAgent, timeoutMs, retryDelaysMs: delaysMs } = v.parse(backgroundTurnsConfig, options);
     const deliveries = createDeliveries(given);
     const records = createBackgroundRecords({ ...given, runs, waits });
@@ -112,7 +112,7 @@ export const backgroundTurns = defineAdapter({
           return stopped.isStoppedNow;
         }
         if (!stopped) return false;
-        desk.stopAnywhere({ turnId }, reason);
+        running.stopAnywhere({ turnId }, reason);
         const wait = await waits.find(turnId);
         if (wait) await waits.wake(wait);
         return records.isStopped(runId, reason);

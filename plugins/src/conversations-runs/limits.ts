@@ -64,13 +64,13 @@ export const RETURN_MS = 2 * 60_000;
  * How long a turn that has ended is remembered while its clients seem to be there: a connection that is dead may be noticed 45 s later, and
  * the two minutes count from then. And how many such turns of one client program.
  */
-export const KEPT_MS = RETURN_MS + 60_000;
-export const KEPT_TURNS = 10_000;
+export const ENDED_TURNS_MS = RETURN_MS + 60_000;
+export const ENDED_TURNS = 10_000;
 
-/** Of a place, which travels with every event: characters and turns at most, and how many turns it lists by their whole ID. */
-export const PLACE_CHARACTERS = 8 * 1024;
-export const PLACE_TURNS = 100;
-export const PLACE_NAMED_TURNS = 8;
+/** Of a resume point, which travels with every event: characters and turns at most, and how many turns it lists by their whole ID. */
+export const RESUME_POINT_CHARACTERS = 8 * 1024;
+export const RESUME_POINT_TURNS = 100;
+export const RESUME_POINT_NAMED_TURNS = 8;
 
 /** Pause before a client's missed events are read again after a failure. */
 export const REPLAY_PAUSE_MS = 1000;

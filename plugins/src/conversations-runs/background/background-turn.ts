@@ -42,7 +42,7 @@ export interface Retry {
 export const attemptOf = ({ attempt }: { readonly attempt?: number | undefined }): number => attempt ?? 1;
 
 /**
- * The engine's work of an attempt. A turn that waits for a person has none, so that it holds no seat of its agent: another work continues it
+ * The engine's work of an attempt. A turn that waits for a person has none, so that it takes no slot of its agent: another work continues it
  * after the wait of its number.
  */
 export function workIdOf(turnId: string, place: Pick<AcceptedTurn, "attempt" | "part">): string {

@@ -17,8 +17,7 @@ const KIND = "background-retry";
 const LOOK_MS = 1000;
 
 /**
- * Attempts of turns whose model's provider was away. Each waits as work of the engine that sleeps: it outlives restarts, and holds no seat of its
- * agent. When its time has come, the turn is accepted again, with another id of its work.
+ * Attempts of turns whose model's provider was away. Each waits as work of the engine that sleeps: it outlives restarts, and takes no slot of its * agent. When its time has come, the turn is accepted again, with another id of its work.
  */
 export function createPlannedRetries(given: {
   readonly engine: ports.Engine;

@@ -2,12 +2,12 @@
 export interface NumberedTurn {
   readonly clientRequestId: string;
   /** Names the process in which it began. */
-  readonly life: string;
+  readonly processId: string;
   /** Its number among the turns that began in that process. */
   readonly number: number;
 }
 
 /** A short name of a process, which travels with every event: the end of its `serverInstanceId`, letters and digits. */
-export function lifeOf(serverInstanceId: string): string {
+export function processIdOf(serverInstanceId: string): string {
   return serverInstanceId.replaceAll("-", "").slice(-8);
 }

@@ -7,15 +7,15 @@ import { type ClientRequests, requestKey } from "../queries/client-requests.ts";
 import type { Runs } from "../runs/runs.ts";
 import { readTranscript } from "../turns/transcript.ts";
 import type { Turn, TurnEvent } from "../turns/turn.ts";
-import { Audiences } from "./audiences.ts";
-import { type Listener } from "./audience.ts";
-import { lifeOf } from "./numbered-turn.ts";
+import { Subscribers } from "./subscribers.ts";
+import { type Listener } from "./subscriber.ts";
+import { processIdOf } from "./numbered-turn.ts";
 import { recentTurns, waitingTurns } from "./recent-turns.ts";
 import { WatchedTurns } from "./watched-turns.ts";
 
 /** The realtime side of queries: the connections, the turns whose events they receive, and the right to stop a turn. */
 export interface QueryChannel {
-  readonly audiences: Audiences;
+  readonly subscribers: Subscribers;
   /**
    * The user who submits, and the client program that receives the events: identity and connection must agree (specification 7.6). Any
    * process may hold the connection. Rejects with the errors of the contract.
@@ -64,15 +64,15 @@ export function openQueryChannel(given: QueryChannelGiven, scope: Scope): QueryC
   const sockets = new Map<string, SocketHolder>();
   const leases = new SocketLeases((socketId) => channel.drop(socketId));
   scope.onClose(() => leases.close());
-  const audiences = new Audiences({
+  const subscribers = new Subscribers({
     ...{ clock, log, bus },
-    life: lifeOf(serverInstanceId),
+    processId: processIdOf(serverInstanceId),
     wire: () => channel,
     written: (listener, clientRequestId) => writtenEvents(given, listener, clientRequestId),
     waiting: (listener) => waitingTurns(requests, listener),
     recent: engine.isShared ? (listener, since) => recentTurns(requests, listener, since) : undefined,
   });
-  scope.onClose(() => audiences.close());
+  scope.onClose(() => subscribers.close());
   const watched = new WatchedTurns({ log, clock, telemetry, wire: () => channel });
   scope.onClose(() => watched.close());
   const channel: Channel<typeof queryChannel> = openChannel(
@@ -86,21 +86,21 @@ export function openQueryChannel(given: QueryChannelGiven, scope: Scope): QueryC
       },
       resume({ userId, clientInstanceId, received }, last) {
         const saysWhatItHas = received !== NOTHING_RECEIVED;
-        return userId === undefined ? undefined : audiences.resume({ userId, clientInstanceId }, last, saysWhatItHas);
+        return userId === undefined ? undefined : subscribers.resume({ userId, clientInstanceId }, last, saysWhatItHas);
       },
-      joined({ id, who }, place) {
+      joined({ id, who }, resumePoint) {
         sockets.set(id, who);
         const { userId, clientInstanceId, received } = who;
         presence.hold(id, { userId, clientInstanceId } satisfies SocketFacts);
         leases.hold(id, who.ended);
-        if (userId !== undefined) audiences.join({ userId, clientInstanceId }, id, received, place!);
+        if (userId !== undefined) subscribers.join({ userId, clientInstanceId }, id, received, resumePoint!);
       },
       gone({ id, who: { userId, clientInstanceId, ended } }) {
         sockets.delete(id);
         watched.leave(id);
         leases.release(id, ended);
         presence.release(id);
-        if (userId !== undefined) audiences.leave({ userId, clientInstanceId }, id);
+        if (userId !== undefined) subscribers.leave({ userId, clientInstanceId }, id);
       },
       receive: {
         async "query:abort"({ who: { userId } }, named) {
@@ -140,7 +140,7 @@ export function openQueryChannel(given: QueryChannelGiven, scope: Scope): QueryC
   };
 
   return {
-    audiences,
+    subscribers,
     async submitter(who, originSocketId) {
       if (who.userId === undefined) throw agentErrors.user_required();
       const socket = sockets.get(originSocketId) ?? (await locate(originSocketId));
@@ -149,7 +149,7 @@ export function openQueryChannel(given: QueryChannelGiven, scope: Scope): QueryC
       return { userId: who.userId, clientInstanceId: socket.clientInstanceId };
     },
     followUpAccepted(listener, originSocketId, sessionId, clientRequestId) {
-      audiences.announce(listener, channel.say["query:followUpAccepted"]({ sessionId, clientRequestId }), originSocketId);
+      subscribers.announce(listener, channel.say["query:followUpAccepted"]({ sessionId, clientRequestId }), originSocketId);
     },
   };
 }

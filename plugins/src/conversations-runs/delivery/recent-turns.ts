@@ -1,6 +1,6 @@
 import type { ClientRequests } from "../queries/client-requests.ts";
-import { audienceOf, type Listener, type NamedTurn } from "./audience.ts";
-import { lifeOf } from "./numbered-turn.ts";
+import { subscriberOf, type Listener, type NamedTurn } from "./subscriber.ts";
+import { processIdOf } from "./numbered-turn.ts";
 
 /** A turn that began, as the registry of submissions knows it. */
 export interface RecentTurn extends NamedTurn {
@@ -14,13 +14,13 @@ export async function recentTurns(
   listener: Listener,
   since: number,
 ): Promise<readonly RecentTurn[]> {
-  const audience = audienceOf(listener);
-  if (audience === undefined) return [];
+  const subscriber = subscriberOf(listener);
+  if (subscriber === undefined) return [];
   const turns: RecentTurn[] = [];
-  for await (const { clientRequestId, turnId, serverInstanceId, number, endedAt } of requests.heardBy(audience, since)) {
+  for await (const { clientRequestId, turnId, serverInstanceId, number, endedAt } of requests.heardBy(subscriber, since)) {
     // Waiting turns send their events later.
     if (serverInstanceId === undefined || number === undefined) continue;
-    turns.push({ clientRequestId, turnId, life: lifeOf(serverInstanceId), number, endedAt });
+    turns.push({ clientRequestId, turnId, processId: processIdOf(serverInstanceId), number, endedAt });
   }
   return turns.sort((a, b) => (a.endedAt ?? Infinity) - (b.endedAt ?? Infinity));
 }
@@ -30,12 +30,12 @@ export async function waitingTurns(
   requests: Pick<ClientRequests, "executing">,
   listener: Listener,
 ): Promise<readonly NamedTurn[]> {
-  const audience = audienceOf(listener);
-  if (audience === undefined) return [];
+  const subscriber = subscriberOf(listener);
+  if (subscriber === undefined) return [];
   const turns: NamedTurn[] = [];
-  for await (const { clientRequestId, turnId, serverInstanceId, number, waits } of requests.executing(audience)) {
+  for await (const { clientRequestId, turnId, serverInstanceId, number, waits } of requests.executing(subscriber)) {
     if (waits === undefined || serverInstanceId === undefined || number === undefined) continue;
-    turns.push({ clientRequestId, turnId, life: lifeOf(serverInstanceId), number });
+    turns.push({ clientRequestId, turnId, processId: processIdOf(serverInstanceId), number });
   }
   return turns;
 }

@@ -1,18 +1,26 @@
 import { isStoreAway, type ports } from "@portico/core";
-import { FOLLOWED_SILENCE_MS, FOLLOWING_WAIT_MS, KEPT_MS, REPLAY_PAUSE_MS } from "../limits.ts";
+import { FOLLOWED_SILENCE_MS, FOLLOWING_WAIT_MS, ENDED_TURNS_MS, REPLAY_PAUSE_MS } from "../limits.ts";
 import type { TurnEvent } from "../turns/turn.ts";
-import { type Audience, type AudienceMessage, hearUpTo, keep, type Listener, type NamedTurn, type Watched } from "./audience.ts";
+import {
+  type Subscriber,
+  type SubscriberMessage,
+  hearUpTo,
+  remember,
+  type Listener,
+  type NamedTurn,
+  type Watched,
+} from "./subscriber.ts";
 import { FollowedTranscript } from "./followed-transcript.ts";
 import { isEnd } from "./missing.ts";
 import type { RecentTurn } from "./recent-turns.ts";
-import type { Seat } from "./seat.ts";
+import type { Connection } from "./connection.ts";
 
 export interface TurnsElsewhereGiven {
   readonly clock: ports.Clock;
   readonly log: ports.EventLog;
   readonly bus: ports.Bus;
   /** Names this process. */
-  readonly life: string;
+  readonly processId: string;
   /**
    * The listener's turns, in whichever process, that execute now or ended after this time (milliseconds since 1970). Undefined in an instance
    * of one process.
@@ -21,13 +29,13 @@ export interface TurnsElsewhereGiven {
   /** The listener's turns that wait for a person, and which no process executes. */
   readonly waiting: (listener: Listener) => Promise<readonly NamedTurn[]>;
   /** Send an event to the connections that are not behind on its turn. */
-  readonly deliver: (audience: Audience, watched: Watched, event: TurnEvent, position: number, size: number) => void;
+  readonly deliver: (subscriber: Subscriber, watched: Watched, event: TurnEvent, position: number, size: number) => void;
   /** Send something to all connections, or to one. */
-  readonly say: (audience: Audience, event: TurnEvent, socketId: string | undefined) => void;
+  readonly say: (subscriber: Subscriber, event: TurnEvent, socketId: string | undefined) => void;
   /** A connection is behind on a turn, with this count of its events. */
-  readonly fallBehind: (audience: Audience, seat: Seat, clientRequestId: string, count: number) => void;
-  readonly catchUpAll: (audience: Audience, seat: Seat) => void;
-  readonly release: (audience: Audience, watched: Watched) => void;
+  readonly fallBehind: (subscriber: Subscriber, connection: Connection, clientRequestId: string, count: number) => void;
+  readonly catchUpAll: (subscriber: Subscriber, connection: Connection) => void;
+  readonly release: (subscriber: Subscriber, watched: Watched) => void;
 }
 
 /**
@@ -43,76 +51,77 @@ export class TurnsElsewhere {
   }
 
   /** Finds the missed events of a new connection, and receives new events from now on. */
-  async settle(audience: Audience, seat: Seat): Promise<void> {
-    const isThere = () => audience.seats.includes(seat);
+  async settle(subscriber: Subscriber, connection: Connection): Promise<void> {
+    const isThere = () => subscriber.connections.includes(connection);
     const { recent: recentOf, waiting: waitingOf, clock } = this.#given;
     if (!recentOf) {
-      const waiting = await this.#found(() => waitingOf(audience.listener), isThere);
+      const waiting = await this.#found(() => waitingOf(subscriber.listener), isThere);
       if (!waiting) return;
-      for (const turn of waiting) if (!isWatched(audience, turn)) this.#watch(audience, turn, true);
+      for (const turn of waiting) if (!isWatched(subscriber, turn)) this.#watch(subscriber, turn, true);
     } else {
-      audience.following ??= this.#follow(audience);
-      await audience.following?.isUp;
-      const recent = await this.#found(() => recentOf(audience.listener, clock.now() - KEPT_MS), isThere);
+      subscriber.following ??= this.#follow(subscriber);
+      await subscriber.following?.isUp;
+      const recent = await this.#found(() => recentOf(subscriber.listener, clock.now() - ENDED_TURNS_MS), isThere);
       if (!recent) return;
-      this.#learn(audience, recent, [seat]);
-      for (const [life, number] of seat.start!.place.begun) this.#hearUpTo(audience, life, number);
-      this.#look(audience, 0);
+      this.#learn(subscriber, recent, [connection]);
+      for (const [processId, number] of connection.start!.resumePoint.begun) this.#hearUpTo(subscriber, processId, number);
+      this.#look(subscriber, 0);
     }
-    audience.leftElsewhere = [];
-    seat.start = undefined;
-    this.#given.catchUpAll(audience, seat);
+    subscriber.leftElsewhere = [];
+    connection.start = undefined;
+    this.#given.catchUpAll(subscriber, connection);
   }
 
   /** No connection is left. Turns that continue elsewhere are looked up when a connection opens. */
-  stop(audience: Audience): void {
-    audience.following?.subscription.close();
-    audience.following?.poll?.cancel();
-    audience.following = undefined;
-    const elsewhere = audience.watched.filter((turn) => turn.elsewhere);
-    audience.watched = audience.watched.filter((turn) => !turn.elsewhere);
-    audience.leftElsewhere = elsewhere.flatMap(({ clientRequestId, life, number, isEnded, left, transcript }) =>
-      isEnded && left >= transcript.position ? [] : [{ clientRequestId, life, number, count: left }],
+  stop(subscriber: Subscriber): void {
+    subscriber.following?.subscription.close();
+    subscriber.following?.poll?.cancel();
+    subscriber.following = undefined;
+    const elsewhere = subscriber.watched.filter((turn) => turn.elsewhere);
+    subscriber.watched = subscriber.watched.filter((turn) => !turn.elsewhere);
+    subscriber.leftElsewhere = elsewhere.flatMap(({ clientRequestId, processId, number, isEnded, left, transcript }) =>
+      isEnded && left >= transcript.position ? [] : [{ clientRequestId, processId, number, count: left }],
     );
   }
 
   /** The end of a turn was written in place of its process. */
-  closed(audience: Audience, turn: NamedTurn): void {
-    if (audience.seats.length > 0) this.#hear(audience, { kind: "closed", turn });
+  closed(subscriber: Subscriber, turn: NamedTurn): void {
+    if (subscriber.connections.length > 0) this.#hear(subscriber, { kind: "closed", turn });
   }
 
   /** A turn no longer executes here, and its end is not sent from here, because another process writes it. */
-  handOver(audience: Audience, lost: Watched): void {
-    audience.watched = audience.watched.filter((each) => each !== lost);
-    const { clientRequestId, life, number, left, transcript } = lost;
-    if (audience.seats.length === 0) {
-      audience.leftElsewhere = [...audience.leftElsewhere, { clientRequestId, life, number, count: left }];
+  handOver(subscriber: Subscriber, lost: Watched): void {
+    subscriber.watched = subscriber.watched.filter((each) => each !== lost);
+    const { clientRequestId, processId, number, left, transcript } = lost;
+    if (subscriber.connections.length === 0) {
+      subscriber.leftElsewhere = [...subscriber.leftElsewhere, { clientRequestId, processId, number, count: left }];
       return;
     }
-    const { elsewhere } = this.#watch(audience, lost, true);
+    const { elsewhere } = this.#watch(subscriber, lost, true);
     elsewhere!.level = transcript.position;
   }
 
   /** A turn that waited goes on here. Connections get the events that they miss from its own transcript. */
-  takeBack(audience: Audience, watched: Watched): void {
+  takeBack(subscriber: Subscriber, watched: Watched): void {
     const { clientRequestId, transcript } = watched;
-    const before = audience.watched.find((each) => each.clientRequestId === clientRequestId);
-    const left = audience.leftElsewhere.find((each) => each.clientRequestId === clientRequestId);
+    const before = subscriber.watched.find((each) => each.clientRequestId === clientRequestId);
+    const left = subscriber.leftElsewhere.find((each) => each.clientRequestId === clientRequestId);
     watched.left = left?.count ?? before?.left ?? 0;
-    audience.leftElsewhere = audience.leftElsewhere.filter((each) => each !== left);
-    audience.watched = [...audience.watched.filter((each) => each !== before), watched];
+    subscriber.leftElsewhere = subscriber.leftElsewhere.filter((each) => each !== left);
+    subscriber.watched = [...subscriber.watched.filter((each) => each !== before), watched];
     const level = before?.elsewhere?.level ?? 0;
     if (level >= transcript.position) return;
-    for (const seat of audience.seats)
-      if (seat.behindOn(clientRequestId) === undefined) this.#given.fallBehind(audience, seat, clientRequestId, level);
+    for (const connection of subscriber.connections)
+      if (connection.behindOn(clientRequestId) === undefined)
+        this.#given.fallBehind(subscriber, connection, clientRequestId, level);
   }
 
-  #follow(audience: Audience): Audience["following"] {
+  #follow(subscriber: Subscriber): Subscriber["following"] {
     const { bus, clock } = this.#given;
-    if (audience.topic === undefined) return undefined;
-    const subscription = bus.subscribe(audience.topic, {
-      told: (message) => this.#hear(audience, message as AudienceMessage),
-      missed: () => this.#learnAgain(audience),
+    if (subscriber.topic === undefined) return undefined;
+    const subscription = bus.subscribe(subscriber.topic, {
+      told: (message) => this.#hear(subscriber, message as SubscriberMessage),
+      missed: () => this.#learnAgain(subscriber),
     });
     const waiting = new AbortController();
     let isLate = false;
@@ -122,20 +131,20 @@ export class TurnsElsewhere {
     );
     const active = subscription.active.then((isActive) => {
       waiting.abort();
-      if (isLate && isActive) void this.#learnAgain(audience);
+      if (isLate && isActive) void this.#learnAgain(subscriber);
     });
     return { subscription, isUp: Promise.race([active, late]), poll: undefined };
   }
 
   /** Messages of other processes may have been lost. */
-  async #learnAgain(audience: Audience): Promise<void> {
+  async #learnAgain(subscriber: Subscriber): Promise<void> {
     const { recent: recentOf, clock } = this.#given;
-    const ask = async () => (await recentOf?.(audience.listener, clock.now() - KEPT_MS)) ?? [];
-    const recent = await this.#found(ask, () => audience.seats.length > 0);
+    const ask = async () => (await recentOf?.(subscriber.listener, clock.now() - ENDED_TURNS_MS)) ?? [];
+    const recent = await this.#found(ask, () => subscriber.connections.length > 0);
     if (!recent) return;
-    this.#learn(audience, recent, audience.seats);
-    this.#look(audience, 0);
-    for (const seat of audience.seats) if (!seat.start) this.#given.catchUpAll(audience, seat);
+    this.#learn(subscriber, recent, subscriber.connections);
+    this.#look(subscriber, 0);
+    for (const connection of subscriber.connections) if (!connection.start) this.#given.catchUpAll(subscriber, connection);
   }
 
   /** Waits for stores; undefined if the answer is no longer needed. */
@@ -153,93 +162,95 @@ export class TurnsElsewhere {
   }
 
   /** Turns that stores know: connections that were not sent them are behind. */
-  #learn(audience: Audience, recent: readonly RecentTurn[], seats: readonly Seat[]): void {
+  #learn(subscriber: Subscriber, recent: readonly RecentTurn[], connections: readonly Connection[]): void {
     // A turn that began here and waited may go on elsewhere.
-    const elsewhere = recent.filter(({ life, endedAt }) => life !== this.#given.life || endedAt === undefined);
-    const isNew = ({ life, number }: RecentTurn) => number > (audience.others.get(life)?.begun ?? 0);
+    const elsewhere = recent.filter(({ processId, endedAt }) => processId !== this.#given.processId || endedAt === undefined);
+    const isNew = ({ processId, number }: RecentTurn) => number > (subscriber.others.get(processId)?.begun ?? 0);
     for (const turn of elsewhere) {
       const { clientRequestId, endedAt } = turn;
-      if (isWatched(audience, turn) || audience.kept?.find(clientRequestId)) continue;
+      if (isWatched(subscriber, turn) || subscriber.ended?.find(clientRequestId)) continue;
       if (endedAt === undefined) {
-        this.#watch(audience, turn, true);
+        this.#watch(subscriber, turn, true);
         continue;
       }
-      for (const seat of seats) {
+      for (const connection of connections) {
         const missed = isNew(turn) ? 0 : undefined;
-        const count = seat.start ? seat.start.countOfEnded(turn, endedAt) : missed;
-        if (count !== undefined && seat.behindOn(clientRequestId) === undefined) seat.fallBehind(clientRequestId, count);
+        const count = connection.start ? connection.start.countOfEnded(turn, endedAt) : missed;
+        if (count !== undefined && connection.behindOn(clientRequestId) === undefined)
+          connection.fallBehind(clientRequestId, count);
       }
-      keep(audience, turn, this.#given.clock);
+      remember(subscriber, turn, this.#given.clock);
     }
-    for (const { life, number } of elsewhere) this.#hearUpTo(audience, life, number);
+    for (const { processId, number } of elsewhere) this.#hearUpTo(subscriber, processId, number);
   }
 
-  #hearUpTo(audience: Audience, life: string, number: number): void {
-    if (life !== this.#given.life) hearUpTo(audience, life, number, this.#given.clock.now());
+  #hearUpTo(subscriber: Subscriber, processId: string, number: number): void {
+    if (processId !== this.#given.processId) hearUpTo(subscriber, processId, number, this.#given.clock.now());
   }
 
-  #hear(audience: Audience, message: AudienceMessage): void {
-    if (message.kind === "announced") return this.#given.say(audience, message.event, message.socketId);
+  #hear(subscriber: Subscriber, message: SubscriberMessage): void {
+    if (message.kind === "announced") return this.#given.say(subscriber, message.event, message.socketId);
     const { turn } = message;
     // A process that lost the turn may not know it yet, and tell more.
-    if (audience.kept?.find(turn.clientRequestId)) return;
-    const known = audience.watched.find((each) => each.clientRequestId === turn.clientRequestId);
+    if (subscriber.ended?.find(turn.clientRequestId)) return;
+    const known = subscriber.watched.find((each) => each.clientRequestId === turn.clientRequestId);
     const isFirst = message.kind === "told" && message.position === 0;
-    const watched = known ?? this.#watch(audience, turn, !isFirst);
+    const watched = known ?? this.#watch(subscriber, turn, !isFirst);
     const { elsewhere } = watched;
     if (!elsewhere) return;
     elsewhere.heardAt = this.#given.clock.now();
     if (message.kind === "closed") return void elsewhere.transcript.look().catch(() => {});
     const { event, position, size, upTo } = message;
-    if (upTo > 0) this.#hearUpTo(audience, turn.life, upTo);
+    if (upTo > 0) this.#hearUpTo(subscriber, turn.processId, upTo);
     if (!elsewhere.transcript.hear(event, position, size)) return;
     const isNext = position === elsewhere.level;
     if (isNext) elsewhere.level++;
-    else this.#advance(audience, watched);
+    else this.#advance(subscriber, watched);
     watched.isEnded ||= isEnd(event);
-    if (isNext) this.#given.deliver(audience, watched, event, position, size);
+    if (isNext) this.#given.deliver(subscriber, watched, event, position, size);
     if (!watched.isEnded) return;
     watched.isOver = true;
-    this.#given.release(audience, watched);
+    this.#given.release(subscriber, watched);
   }
 
   /** `hasTold`: it may have sent events already. */
-  #watch(audience: Audience, turn: NamedTurn, hasTold: boolean): Watched {
-    const { clientRequestId, turnId, life, number } = turn;
+  #watch(subscriber: Subscriber, turn: NamedTurn, hasTold: boolean): Watched {
+    const { clientRequestId, turnId, processId, number } = turn;
     const { log, clock } = this.#given;
-    const transcript = new FollowedTranscript(turnId, { log, clock, looked: () => this.#advance(audience, watched) });
+    const transcript = new FollowedTranscript(turnId, { log, clock, looked: () => this.#advance(subscriber, watched) });
     const watched: Watched = {
-      ...{ transcript, clientRequestId, turnId, life, number, isEnded: false, isOver: false, left: 0 },
+      ...{ transcript, clientRequestId, turnId, processId, number, isEnded: false, isOver: false, left: 0 },
       elsewhere: { transcript, heardAt: clock.now(), level: 0 },
     };
-    audience.watched = [...audience.watched, watched];
-    for (const seat of audience.seats) {
-      const count = seat.start?.countOfOpen(turn) ?? 0;
-      if (count > 0 && seat.behindOn(clientRequestId) === undefined) seat.fallBehind(clientRequestId, count);
+    subscriber.watched = [...subscriber.watched, watched];
+    for (const connection of subscriber.connections) {
+      const count = connection.start?.countOfOpen(turn) ?? 0;
+      if (count > 0 && connection.behindOn(clientRequestId) === undefined) connection.fallBehind(clientRequestId, count);
     }
     if (hasTold) void transcript.look().catch(() => {});
-    this.#poll(audience);
+    this.#poll(subscriber);
     return watched;
   }
 
   /** There may be more of a turn than connections have that are not behind on it. */
-  #advance(audience: Audience, watched: Watched): void {
+  #advance(subscriber: Subscriber, watched: Watched): void {
     const { elsewhere, clientRequestId } = watched;
     if (!elsewhere) return;
     const { transcript, level } = elsewhere;
     if (transcript.position > level || (transcript.hasEnd && !watched.isEnded)) {
       elsewhere.level = transcript.position;
-      for (const seat of audience.seats) {
-        if (seat.behindOn(clientRequestId) === undefined) this.#given.fallBehind(audience, seat, clientRequestId, level);
+      for (const connection of subscriber.connections) {
+        if (connection.behindOn(clientRequestId) === undefined)
+          this.#given.fallBehind(subscriber, connection, clientRequestId, level);
       }
     }
     if (!transcript.hasEnd) return;
     watched.isEnded = watched.isOver = true;
-    this.#given.release(audience, watched);
+    this.#given.release(subscriber, watched);
   }
 
   /** Looks up turns without a message for this time. */
-  #look({ watched }: Audience, silenceMs: number): void {
+  #look({ watched }: Subscriber, silenceMs: number): void {
     const now = this.#given.clock.now();
     for (const { elsewhere, isOver } of watched) {
       // If the log is unavailable, the next look finds it.
@@ -248,18 +259,18 @@ export class TurnsElsewhere {
   }
 
   /** The bus may be away, and the process of a turn dead. */
-  #poll(audience: Audience): void {
-    const { following } = audience;
+  #poll(subscriber: Subscriber): void {
+    const { following } = subscriber;
     if (!following || following.poll) return;
     following.poll = this.#given.clock.after(FOLLOWED_SILENCE_MS, () => {
       following.poll = undefined;
-      if (audience.following !== following || !audience.watched.some(({ elsewhere, isOver }) => elsewhere && !isOver)) return;
-      this.#look(audience, FOLLOWED_SILENCE_MS);
-      this.#poll(audience);
+      if (subscriber.following !== following || !subscriber.watched.some(({ elsewhere, isOver }) => elsewhere && !isOver)) return;
+      this.#look(subscriber, FOLLOWED_SILENCE_MS);
+      this.#poll(subscriber);
     });
   }
 }
 
-function isWatched({ watched }: Audience, { clientRequestId }: NamedTurn): boolean {
+function isWatched({ watched }: Subscriber, { clientRequestId }: NamedTurn): boolean {
   return watched.some((each) => each.clientRequestId === clientRequestId);
 }

@@ -12,7 +12,7 @@ import { type ClientRequest, isOpenRequest } from "../queries/client-requests.ts
 import { eventsOf } from "../turns/transcript.ts";
 import { transcriptStream } from "../turns/turn.ts";
 import { countOf, isEnd, isMissing } from "./missing.ts";
-import type { Wire } from "./seat.ts";
+import type { Wire } from "./connection.ts";
 
 /** A turn that a connection watches. Users may use the same `clientRequestId`, but not in the same conversation. */
 export interface WatchedTurn {
@@ -90,7 +90,7 @@ export class WatchedTurns {
     for (const socketId of [...this.#watches.keys()]) this.leave(socketId);
   }
 
-  /** Frees the place of a watch. `reason`: what the connection is told. */
+  /** Frees the slot of a watch. `reason`: what the connection is told. */
   #end(socketId: string, watch: Watch, reason?: WatchEnd): void {
     if (!this.#watches.get(socketId)?.delete(watch)) return;
     watch.stopping.abort();

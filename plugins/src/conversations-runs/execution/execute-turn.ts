@@ -5,11 +5,11 @@ import type { TurnWait, TurnWaits } from "../approvals/turn-waits.ts";
 import { Produced } from "../turns/produced.ts";
 import { readTranscript, Transcript, type TranscriptGiven } from "../turns/transcript.ts";
 import type { PlayedTurn } from "../turns/turn.ts";
-import type { TurnDesk } from "../turns/turn-desk.ts";
+import type { RunningTurns } from "../turns/running-turns.ts";
 import { couldNotExecute, leftBehind, nothing, type TurnEnd } from "../turns/turn-end.ts";
 import type { TurnStopped } from "../turns/turn-failed.ts";
 import { TurnTrace } from "../turns/turn-trace.ts";
-import { TurnVoice } from "../turns/turn-voice.ts";
+import { TurnOutput } from "../turns/turn-output.ts";
 import type { UserMessage } from "../turns/user-message.ts";
 import type { HeldCondition } from "../turns/while-held.ts";
 import { lostTurn, type LogLine, type Pausing, pauseTurn, stoppedTurn } from "./pause-turn.ts";
@@ -19,13 +19,13 @@ export interface TurnExecutorGiven extends PlayGiven {
   readonly engine: ports.Engine;
   readonly log: ports.EventLog;
   readonly waits: TurnWaits;
-  readonly desk: TurnDesk;
+  readonly running: RunningTurns;
 }
 
 /** What a turn has made while it executed. */
 export interface Executed {
   readonly transcript: Transcript;
-  readonly voice: TurnVoice;
+  readonly output: TurnOutput;
 }
 
 /** How a turn ends. */
@@ -51,7 +51,7 @@ export interface Execution extends Pick<Playing, "toolIds" | "said"> {
   opened?(transcript: Transcript): void;
   /** Hears each event of the turn. */
   readonly told: TranscriptGiven["told"];
-  readonly deliver: (message: UserMessage, voice: TurnVoice) => void | Promise<void>;
+  readonly deliver: (message: UserMessage, output: TurnOutput) => void | Promise<void>;
   /** Why it is to stop, as stores say. */
   stopOf(): Promise<string | undefined>;
   /** Its first commit. `isOver`: it has ended before, and is not played. */
@@ -75,7 +75,7 @@ export interface Execution extends Pick<Playing, "toolIds" | "said"> {
 
 /** Executes turns of all kinds. */
 export function createTurnExecutor(given: TurnExecutorGiven) {
-  const { engine, log, clock, waits, desk, telemetry } = given;
+  const { engine, log, clock, waits, running, telemetry } = given;
 
   /** Executes a turn to its end or its next wait. Returns the end, `waiting`, or `over` if it had ended before. */
   const execute = async (context: ports.WorkContext, execution: Execution): Promise<TurnEnd | "waiting" | "over"> => {
@@ -88,12 +88,12 @@ export function createTurnExecutor(given: TurnExecutorGiven) {
       held: engine.isShared ? context.held : undefined,
     });
     execution.opened?.(transcript);
-    const voice = new TurnVoice(turn, transcript, before);
+    const output = new TurnOutput(turn, transcript, before);
     const trace = new TurnTrace(turn, given, before?.kept?.trace);
     // Another process has the turn: what this one still says is not its.
     const onAbort = () => signal.reason instanceof ports.EngineFenced && transcript.stop();
     signal.addEventListener("abort", onAbort);
-    const { signal: stopping, stop: abort, leave } = desk.enter(turn, () => execution.stopOf());
+    const { signal: stopping, stop: abort, leave } = running.enter(turn, () => execution.stopOf());
     const timer =
       timeoutMs === undefined
         ? undefined
@@ -108,15 +108,15 @@ export function createTurnExecutor(given: TurnExecutorGiven) {
       );
       if (isOver) return "over";
       if (!wait) execution.began?.(transcript);
-      for (const approval of approvals) voice.tellApproval(toldOf(approval));
+      for (const approval of approvals) output.tellApproval(toldOf(approval));
       const play = () =>
         playTurn(given, {
-          ...{ context, turn, toolIds: execution.toolIds, said: execution.said, voice, stopping, trace },
-          deliver: (message) => execution.deliver(message, voice),
+          ...{ context, turn, toolIds: execution.toolIds, said: execution.said, output, stopping, trace },
+          deliver: (message) => execution.deliver(message, output),
           resumed: before?.kept && { kept: before.kept, decided: approvals },
         });
-      const played = stop !== undefined ? stoppedTurn(voice, stop) : wait && !before?.kept ? lostTurn(voice) : await play();
-      const pausing = { turn, voice, transcript, signal, of: execution.of, number: (wait?.number ?? 0) + 1 };
+      const played = stop !== undefined ? stoppedTurn(output, stop) : wait && !before?.kept ? lostTurn(output) : await play();
+      const pausing = { turn, output, transcript, signal, of: execution.of, number: (wait?.number ?? 0) + 1 };
       const end =
         played.status === "waiting"
           ? await pauseTurn({ clock, telemetry, waits }, pausing, played, (...asked) => execution.pause(...asked))
@@ -126,7 +126,7 @@ export function createTurnExecutor(given: TurnExecutorGiven) {
         if (stopping.aborted) await whileAway(async () => execution.stopWait?.((stopping.reason as TurnStopped).reason));
         return "waiting";
       }
-      const ending = await execution.ending(end, { transcript, voice });
+      const ending = await execution.ending(end, { transcript, output });
       const write = (written: TurnEnd) =>
         whileAway(() => ending.write({ ...written, trace: trace.toStored(), spent: trace.usage }, written === end));
       await write(end).catch((error: unknown) => {

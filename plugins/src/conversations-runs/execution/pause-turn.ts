@@ -3,7 +3,7 @@ import type { Transcript } from "../turns/transcript.ts";
 import type { PlayedTurn } from "../turns/turn.ts";
 import { leftBehind, type PausedEnd, type TurnEnd } from "../turns/turn-end.ts";
 import { TurnFailed, TurnStopped } from "../turns/turn-failed.ts";
-import type { TurnVoice } from "../turns/turn-voice.ts";
+import type { TurnOutput } from "../turns/turn-output.ts";
 import { type Approval, toldOf } from "../approvals/approval.ts";
 import { keptEntries } from "../approvals/paused-turn.ts";
 import type { TurnWait, TurnWaits } from "../approvals/turn-waits.ts";
@@ -33,7 +33,7 @@ export interface PauseTurnGiven {
 /** One turn that is to wait. */
 export interface PausingTurn {
   readonly turn: PlayedTurn;
-  readonly voice: TurnVoice;
+  readonly output: TurnOutput;
   readonly transcript: Transcript;
   readonly signal: AbortSignal;
   readonly of: TurnWait["of"];
@@ -48,7 +48,7 @@ export interface PausingTurn {
  */
 export async function pauseTurn(
   { clock, telemetry, waits }: PauseTurnGiven,
-  { turn, voice, transcript, signal, of, number }: PausingTurn,
+  { turn, output, transcript, signal, of, number }: PausingTurn,
   { calls, kept, timeoutMs }: PausedEnd,
   write: (pausing: Pausing, entry: LogLine) => Promise<number | undefined>,
 ): Promise<TurnEnd | undefined> {
@@ -57,28 +57,28 @@ export async function pauseTurn(
     const entries = keptEntries(turn.turnId, number, kept);
     const approvals = await retryWhileStoreAway({ clock, signal }, () => waits.ask(turn, asked));
     const pausing = { number, approvals, entries, writes: waits.begin(turn, asked, approvals) };
-    const events = voice.askingFor(approvals.map(toldOf));
+    const events = output.askingFor(approvals.map(toldOf));
     await retryWhileStoreAway({ clock, signal }, () => transcript.end(events, (entry) => write(pausing, entry)));
     return undefined;
   } catch (error) {
-    if (error instanceof TurnStopped) return stoppedTurn(voice, error.reason);
+    if (error instanceof TurnStopped) return stoppedTurn(output, error.reason);
     signal.throwIfAborted();
     if (isStoreAway(error) || error instanceof ports.EngineFenced) throw error;
     telemetry.log.error("A turn could not begin to wait for a person", { turn: turn.turnId }, error);
-    const { failure, ...lost } = lostTurn(voice);
+    const { failure, ...lost } = lostTurn(output);
     return { ...lost, failure: error instanceof TurnFailed ? { code: error.code, message: error.message } : failure };
   }
 }
 
 /** The end of a turn that was stopped while it waited. */
-export function stoppedTurn(voice: TurnVoice, reason: string): TurnEnd {
-  voice.refuseOpenCalls("The turn was stopped before this call could run. It was not run");
-  return { ...leftBehind(voice.produced), status: "interrupted", reason };
+export function stoppedTurn(output: TurnOutput, reason: string): TurnEnd {
+  output.refuseOpenCalls("The turn was stopped before this call could run. It was not run");
+  return { ...leftBehind(output.produced), status: "interrupted", reason };
 }
 
 /** The end of a turn that could not be kept while it waited. */
-export function lostTurn(voice: TurnVoice): TurnEnd {
-  voice.refuseOpenCalls("The turn ended before this call could run. It was not run");
+export function lostTurn(output: TurnOutput): TurnEnd {
+  output.refuseOpenCalls("The turn ended before this call could run. It was not run");
   const message = "The turn could not be kept while it waited for a person";
-  return { ...leftBehind(voice.produced), status: "failed", reason: "error", failure: { code: "internal_error", message } };
+  return { ...leftBehind(output.produced), status: "failed", reason: "error", failure: { code: "internal_error", message } };
 }

@@ -17,7 +17,7 @@ import { TurnFailed, type TurnStopped } from "../turns/turn-failed.ts";
 import type { TurnLimits } from "../turns/turn-limits.ts";
 import { gatherTools } from "../turns/turn-tools.ts";
 import type { TurnTrace } from "../turns/turn-trace.ts";
-import type { TurnVoice } from "../turns/turn-voice.ts";
+import type { TurnOutput } from "../turns/turn-output.ts";
 import { isBackground, type PlayedTurn } from "../turns/turn.ts";
 import type { UserMessage } from "../turns/user-message.ts";
 
@@ -56,7 +56,7 @@ export interface Playing {
   readonly toolIds?: readonly string[] | undefined;
   /** Earlier turns, oldest first, and the new input for the agent. */
   readonly said: (signal: AbortSignal, room: TurnRoom) => Promise<SaidToAgent>;
-  readonly voice: TurnVoice;
+  readonly output: TurnOutput;
   /** Brings a message to people. */
   readonly deliver: (message: UserMessage) => void | Promise<void>;
   /** From its arrival on. */
@@ -119,14 +119,14 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd | Pause
     consents,
     argumentsFault,
   } = given;
-  const { context, turn, toolIds, said, voice, deliver, trace, resumed } = playing;
+  const { context, turn, toolIds, said, output, deliver, trace, resumed } = playing;
   const executedMs = resumed?.kept.executedMs ?? 0;
   const beganAt = clock.now();
   const limited = limits.enter(turn, executedMs);
   const stopping = AbortSignal.any([playing.stopping, limited.signal]);
   const signal = AbortSignal.any([context.signal, stopping]);
   const room = shownRoom.open();
-  const written = () => retryWhileStoreAway({ clock, signal }, () => voice.written());
+  const written = () => retryWhileStoreAway({ clock, signal }, () => output.written());
   let hasCalledTool = resumed !== undefined;
   let hasDelivered = resumed?.kept.hasDelivered ?? false;
   const delivering = async (message: UserMessage): Promise<void> => {
@@ -196,7 +196,7 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd | Pause
           return trace.tool(call.toolId, gate.decisionOn(call), () => offered.call(call, caller, toolSignal));
         },
         modelCalled: (call) => trace.modelCalled(call),
-        say: (saying) => voice.say(saying),
+        say: (saying) => output.say(saying),
       }),
     );
     const outcome = await orAbandoned(running, signal, clock).catch((error: unknown): PausedEnd => {
@@ -212,15 +212,15 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd | Pause
       };
     });
     if ("status" in outcome) return outcome;
-    const { output, messages, toolCalls, usage, end } = outcome;
+    const { output: text, messages, toolCalls, usage, end } = outcome;
     const summary = outcome.summary && keep?.(outcome.summary);
     // An agent that sent its user a message has given its answer.
     const isWhole = end === "completed" || (end === "empty_answer" && hasDelivered);
-    const { decided } = voice.produced;
+    const { decided } = output.produced;
     const recorded = { messages: decided.ofMessages(messages), toolCalls: decided.ofCalls(toolCalls) };
-    return { status: "completed", output, ...recorded, usage, summary, ...(!isWhole && { reason: end }) };
+    return { status: "completed", output: text, ...recorded, usage, summary, ...(!isWhole && { reason: end }) };
   } catch (error) {
-    const left = leftBehind(voice.produced);
+    const left = leftBehind(output.produced);
     if (stopping.aborted) return { ...left, status: "interrupted", reason: (stopping.reason as TurnStopped).reason };
     // The process stops in order and has waited for as long as it may: the turn is marked, not lost (open points 1).
     if (context.signal.aborted && context.signal.reason instanceof ports.EngineStopped)
@@ -228,7 +228,7 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd | Pause
     context.signal.throwIfAborted();
     const { code, message } = failureOf(error);
     telemetry.log.warn("A turn failed", { turn: turn.turnId, run: turn.runId, agent: turn.agentId, code }, error);
-    const isRepeatable = isProviderAway(error) && !hasCalledTool && voice.produced.seq === 0;
+    const isRepeatable = isProviderAway(error) && !hasCalledTool && output.produced.seq === 0;
     return { ...left, status: "failed", reason: "error", failure: { code, message }, ...(isRepeatable && { isRepeatable }) };
   } finally {
     limited.leave();

@@ -28,7 +28,7 @@ export interface ClientRequest {
   /** Which process wrote the user message, and which number the turn has among those that began there. */
   readonly serverInstanceId?: string | undefined;
   readonly number?: number | undefined;
-  /** The audience of the turn (`audienceOf`), from its beginning until its output is removed. */
+  /** The subscriber of the turn (`subscriberOf`), from its beginning until its output is removed. */
   readonly audience?: string | undefined;
   /** Why the turn is to stop: it was stopped before it began, or while it waited for a person. */
   readonly stop?: string | undefined;
@@ -124,10 +124,10 @@ export async function openClientRequests(given: {
       );
       return { protocolVersion: 1, serverInstanceId, observedAt, autoReplayRetentionMs, tombstoneRetentionMs, results };
     },
-    /** Requests of an audience whose turns execute now, and those whose turns ended after this time (milliseconds since 1970). */
-    async *heardBy(audience: string, since: number): AsyncIterable<ClientRequest> {
+    /** Requests of a subscriber whose turns execute now, and those whose turns ended after this time (milliseconds since 1970). */
+    async *heardBy(subscriber: string, since: number): AsyncIterable<ClientRequest> {
       const pages = async function* (direction: "ascending" | "descending") {
-        const query = { where: { audience }, order: { by: "endedAt", direction }, limit: HEARD_PAGE } as const;
+        const query = { where: { audience: subscriber }, order: { by: "endedAt", direction }, limit: HEARD_PAGE } as const;
         for await (const items of readPages(requests, query)) yield* items.map(({ value }) => value);
       };
       // Those that have not ended come first.
@@ -140,9 +140,13 @@ export async function openClientRequests(given: {
         yield request;
       }
     },
-    /** Requests of an audience whose turns execute now, or wait for a person. */
-    async *executing(audience: string): AsyncIterable<ClientRequest> {
-      const query = { where: { audience }, order: { by: "endedAt", direction: "ascending" }, limit: EXECUTING_PAGE } as const;
+    /** Requests of a subscriber whose turns execute now, or wait for a person. */
+    async *executing(subscriber: string): AsyncIterable<ClientRequest> {
+      const query = {
+        where: { audience: subscriber },
+        order: { by: "endedAt", direction: "ascending" },
+        limit: EXECUTING_PAGE,
+      } as const;
       // Those that have not ended come first.
       for await (const items of readPages(requests, query)) {
         for (const { value } of items) {

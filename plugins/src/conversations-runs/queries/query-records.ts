@@ -3,8 +3,8 @@ import type { Approval } from "../approvals/approval.ts";
 import { type TurnWait, type TurnWaits, withApprovals, withoutApprovals } from "../approvals/turn-waits.ts";
 import { type Conversation, type Conversations, messageStream, type StoredMessage } from "../conversations/conversations.ts";
 import type { LogLine, Pausing } from "../execution/pause-turn.ts";
-import { audienceOf } from "../delivery/audience.ts";
-import { lifeOf } from "../delivery/numbered-turn.ts";
+import { subscriberOf } from "../delivery/subscriber.ts";
+import { processIdOf } from "../delivery/numbered-turn.ts";
 import { type ClientRequest, type ClientRequests, requestKey } from "./client-requests.ts";
 import { advanceRequest } from "./request-state.ts";
 import { firstRun } from "../runs/first-run.ts";
@@ -78,7 +78,7 @@ export function createQueryRecords(given: {
     committedAt: at,
     serverInstanceId,
     number,
-    audience: audienceOf({ userId: request.userId, clientInstanceId: request.clientInstanceId ?? "" }),
+    audience: subscriberOf({ userId: request.userId, clientInstanceId: request.clientInstanceId ?? "" }),
   });
   const ended = (request: ClientRequest, at: number): ClientRequest => ({
     ...request,
@@ -258,10 +258,10 @@ export function createQueryRecords(given: {
       }),
 
     /** In which process a turn began, and as which of its turns. Undefined where nothing is remembered of it. */
-    async beganAs(turn: Turn): Promise<{ readonly life: string; readonly number: number } | undefined> {
+    async beganAs(turn: Turn): Promise<{ readonly processId: string; readonly number: number } | undefined> {
       const request = (await requests.find(requestKey(turn.userId, turn.clientRequestId)))?.value;
       if (request?.serverInstanceId === undefined || request.number === undefined) return undefined;
-      return { life: lifeOf(request.serverInstanceId), number: request.number };
+      return { processId: processIdOf(request.serverInstanceId), number: request.number };
     },
 
     /**

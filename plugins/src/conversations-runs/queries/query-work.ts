@@ -1,9 +1,9 @@
 import { ports, retryWhileStoreAway } from "@portico/core";
 import { type TurnWait, type TurnWaits, wakeSignal } from "../approvals/turn-waits.ts";
 import { readHistory } from "../conversations/messages.ts";
-import { type Listener, type Watched } from "../delivery/audience.ts";
-import { lifeOf } from "../delivery/numbered-turn.ts";
-import type { Audiences } from "../delivery/audiences.ts";
+import { type Listener, type Watched } from "../delivery/subscriber.ts";
+import { processIdOf } from "../delivery/numbered-turn.ts";
+import type { Subscribers } from "../delivery/subscribers.ts";
 import type { Execution, TurnExecutor } from "../execution/execute-turn.ts";
 import type { SaidToAgent } from "../execution/play-turn.ts";
 import { EVENT_CHARACTERS, SUMMARY_CHARACTERS } from "../limits.ts";
@@ -23,7 +23,7 @@ export interface QueryWorkGiven {
   readonly executor: TurnExecutor;
   readonly records: QueryRecords;
   readonly waits: TurnWaits;
-  readonly audiences: Audiences;
+  readonly subscribers: Subscribers;
   /** The users' uploads, if the instance accepts files. */
   readonly files: ports.UserFiles | undefined;
 }
@@ -33,7 +33,7 @@ export interface QueryWorkGiven {
  * that was executing when its process died is closed (open points 9). One that waits for a person goes on waiting (open points 14).
  */
 export function createQueryWork(given: QueryWorkGiven) {
-  const { engine, clock, executor, records, waits, audiences, telemetry } = given;
+  const { engine, clock, executor, records, waits, subscribers, telemetry } = given;
 
   /** Executes one turn. An error in the turn ends the turn. It is not a failure of the work. Undefined if the turn was closed. */
   const run = async (context: ports.WorkContext, turn: Turn): Promise<TurnEnd | undefined> => {
@@ -64,29 +64,30 @@ export function createQueryWork(given: QueryWorkGiven) {
     let watched: Watched;
     return {
       ...{ turn, wait, of: "query" },
-      opened: (transcript) => void (watched = audiences.watch(listener, turn, transcript, wait && beganIn(stored.request.value))),
-      told: (event, position, size) => audiences.tell(listener, watched, event, position, size),
+      opened: (transcript) =>
+        void (watched = subscribers.watch(listener, turn, transcript, wait && beganIn(stored.request.value))),
+      told: (event, position, size) => subscribers.tell(listener, watched, event, position, size),
       said: (stopped, room) => everythingSaid(given, turn, stopped, room),
-      deliver: (message, voice) => voice.deliver(message),
+      deliver: (message, output) => output.deliver(message),
       stopOf: () => records.stopOf(turn),
       begin: (begun) => records.begin(turn, watched.number, begun, stored),
       goOn: (due, begun) => records.goOn(turn, due, begun),
       began(transcript) {
-        audiences.announce(listener, statusEvent(turn, "running"));
+        subscribers.announce(listener, statusEvent(turn, "running"));
         void transcript.add({ event: "query:started", data: identifiersOf(turn) }, 0);
       },
       pause: (pausing, entry) => records.wait(turn, pausing, entry, context.held),
       stopWait: (reason) => records.stop(turn.userId, turn.clientRequestId, turn.sessionId, reason),
-      ending: async (end, { transcript, voice }) => ({
+      ending: async (end, { transcript, output }) => ({
         write: (written) =>
           endWork(engine, context, (condition) =>
-            transcript.end([endEvent(turn, written, voice.seq)], (entry) =>
+            transcript.end([endEvent(turn, written, output.seq)], (entry) =>
               records.end(turn, written, entry, watched.number, condition),
             ),
           ),
-        after: () => audiences.announce(listener, statusEvent(turn, statusAfter(turn, end))),
+        after: () => subscribers.announce(listener, statusEvent(turn, statusAfter(turn, end))),
       }),
-      leave: () => audiences.finish(listener, watched),
+      leave: () => subscribers.finish(listener, watched),
     };
   };
 
@@ -111,7 +112,7 @@ export function createQueryWork(given: QueryWorkGiven) {
   };
 
   const closed = async (turn: Turn, held: HeldCondition, why: Partial<TurnEnd> = {}): Promise<void> => {
-    const number = audiences.count();
+    const number = subscribers.count();
     await executor.close(turn, why, (end, seq) => {
       const entry = { stream: transcriptStream(turn.turnId), entry: { events: [endEvent(turn, end, seq)] } };
       return records.end(turn, end, entry, number, held);
@@ -119,8 +120,8 @@ export function createQueryWork(given: QueryWorkGiven) {
     const began = await records.beganAs(turn);
     if (!began) return;
     const listener = listenerOf(turn);
-    audiences.closed(listener, { clientRequestId: turn.clientRequestId, turnId: turn.turnId, ...began });
-    audiences.announce(listener, statusEvent(turn, "failed"));
+    subscribers.closed(listener, { clientRequestId: turn.clientRequestId, turnId: turn.turnId, ...began });
+    subscribers.announce(listener, statusEvent(turn, "failed"));
   };
 
   return { run };
@@ -132,8 +133,13 @@ const listenerOf = ({ userId, clientInstanceId = "" }: Turn): Listener => ({ use
 const CLOSE_AGAIN_MS = 60_000;
 
 /** The process in which a turn began, and its number there. */
-function beganIn({ serverInstanceId, number }: ClientRequest): { readonly life: string; readonly number: number } | undefined {
-  return serverInstanceId === undefined || number === undefined ? undefined : { life: lifeOf(serverInstanceId), number };
+function beganIn({
+  serverInstanceId,
+  number,
+}: ClientRequest): { readonly processId: string; readonly number: number } | undefined {
+  return serverInstanceId === undefined || number === undefined
+    ? undefined
+    : { processId: processIdOf(serverInstanceId), number };
 }
 
 /** The conversation as the model sees it. The user message of this turn is the newest: it is what the agent is told now, and no history. */

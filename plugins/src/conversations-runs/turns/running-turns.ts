@@ -19,7 +19,7 @@ interface Seated {
   readonly stopOf: () => Promise<string | undefined>;
 }
 
-export interface TurnDeskGiven extends SharedPorts {
+export interface RunningTurnsGiven extends SharedPorts {
   readonly busy: BusyAgents;
   readonly log: ports.Log;
 }
@@ -27,11 +27,11 @@ export interface TurnDeskGiven extends SharedPorts {
 const TOPIC = "conversations-runs/stops";
 
 /** The turns that execute in this process: one per session at most. Others can be stopped through it, too. */
-export class TurnDesk {
-  readonly #given: TurnDeskGiven;
+export class RunningTurns {
+  readonly #given: RunningTurnsGiven;
   readonly #turns = new Map<string, Seated>();
 
-  constructor(given: TurnDeskGiven, scope: Scope) {
+  constructor(given: RunningTurnsGiven, scope: Scope) {
     this.#given = given;
     const subscription = given.bus.subscribe(TOPIC, {
       told: (message) => {

@@ -1,8 +1,8 @@
 import type { ports } from "@portico/core";
-import { KEPT_MS, KEPT_TURNS } from "../limits.ts";
+import { ENDED_TURNS_MS, ENDED_TURNS } from "../limits.ts";
 import type { NumberedTurn } from "./numbered-turn.ts";
 
-interface KeptTurn extends NumberedTurn {
+interface EndedTurn extends NumberedTurn {
   /** When it may be forgotten, in milliseconds since 1970. */
   readonly until: number;
 }
@@ -11,8 +11,8 @@ interface KeptTurn extends NumberedTurn {
  * Turns that have ended and were sent completely, to connections that may have been dead. Their events stay in their transcripts. The ID
  * and the number of each turn are kept here for a while.
  */
-export class KeptTurns {
-  readonly #turns = new Map<string, KeptTurn>();
+export class EndedTurns {
+  readonly #turns = new Map<string, EndedTurn>();
   readonly #clock: ports.Clock;
   #timer: ports.Timer | undefined;
   /** By process, the highest number of a turn that was forgotten. */
@@ -22,16 +22,16 @@ export class KeptTurns {
     this.#clock = clock;
   }
 
-  get forgotten(): Iterable<readonly [life: string, number: number]> {
+  get forgotten(): Iterable<readonly [processId: string, number: number]> {
     return this.#forgotten;
   }
 
   /** Remember a turn from now on; also one that a client has just come back for. */
-  keep({ clientRequestId, life, number }: NumberedTurn): void {
+  remember({ clientRequestId, processId, number }: NumberedTurn): void {
     this.#turns.delete(clientRequestId);
-    this.#turns.set(clientRequestId, { clientRequestId, life, number, until: this.#clock.now() + KEPT_MS });
-    if (this.#turns.size > KEPT_TURNS) this.#forgetFirst();
-    this.#timer ??= this.#clock.after(KEPT_MS, () => this.#forgetOld());
+    this.#turns.set(clientRequestId, { clientRequestId, processId, number, until: this.#clock.now() + ENDED_TURNS_MS });
+    if (this.#turns.size > ENDED_TURNS) this.#forgetFirst();
+    this.#timer ??= this.#clock.after(ENDED_TURNS_MS, () => this.#forgetOld());
   }
 
   find(clientRequestId: string): NumberedTurn | undefined {
@@ -65,6 +65,6 @@ export class KeptTurns {
     const [first] = this.#turns.values();
     if (!first) return;
     this.#turns.delete(first.clientRequestId);
-    this.#forgotten.set(first.life, Math.max(this.#forgotten.get(first.life) ?? 0, first.number));
+    this.#forgotten.set(first.processId, Math.max(this.#forgotten.get(first.processId) ?? 0, first.number));
   }
 }

@@ -7,7 +7,7 @@ import { identifiersOf, type PlayedTurn, type TurnEvent, type TurnMessage } from
 import type { UserMessage } from "./user-message.ts";
 
 /** Makes a turn's messages of what its agent says, and numbers them (open points 7). */
-export class TurnVoice {
+export class TurnOutput {
   readonly produced: Produced;
   readonly #turn: PlayedTurn;
   readonly #transcript: Transcript;

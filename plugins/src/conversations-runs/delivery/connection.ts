@@ -4,16 +4,16 @@ import { OUTSTANDING_CHARACTERS, UNCONFIRMED_CHARACTERS } from "../limits.ts";
 import type { TurnEvent } from "../turns/turn.ts";
 import type { NumberedTurn } from "./numbered-turn.ts";
 import { countOf } from "./missing.ts";
-import { numberedKey, type Place } from "./place.ts";
+import { numberedKey, type ResumePoint } from "./resume-point.ts";
 
-/** The functions of the channel that a seat needs. */
+/** The functions of the channel that a connection needs. */
 export type Wire = Pick<Channel<typeof queryChannel>, "send" | "drained" | "drop">;
 
 /** One connection, with the turns that it is behind on. It is sent at most as much as it takes. */
-export class Seat {
+export class Connection {
   readonly socketId: string;
-  /** The place that the client presented, until the missed events of other processes' turns were looked up. */
-  start: SeatStart | undefined;
+  /** The resume point that the client presented, until the missed events of other processes' turns were looked up. */
+  start: ConnectionStart | undefined;
   /**
    * By `clientRequestId`, how many events the client has of turns that it is sent from their transcripts, and not as they happen. Most
    * connections are never behind: there are many, and they are kept small.
@@ -23,7 +23,7 @@ export class Seat {
   #outstanding = 0;
   #isAsked = false;
 
-  constructor(socketId: string, start: SeatStart) {
+  constructor(socketId: string, start: ConnectionStart) {
     this.socketId = socketId;
     this.start = start;
   }
@@ -55,8 +55,8 @@ export class Seat {
     if (this.#behind?.size === 0) this.#behind = undefined;
   }
 
-  send(wire: Wire, event: TurnEvent, size: number, place: string): void {
-    wire.send(this.socketId, event, place);
+  send(wire: Wire, event: TurnEvent, size: number, resumePoint: string): void {
+    wire.send(this.socketId, event, resumePoint);
     this.#outstanding += size;
     if (this.#outstanding <= UNCONFIRMED_CHARACTERS || this.#isAsked) return;
     this.#isAsked = true;
@@ -71,29 +71,29 @@ export class Seat {
   }
 }
 
-/** The events that a newly connected client has, by its place and by its own statement. The statement has priority. */
-export class SeatStart {
-  readonly place: Place;
+/** The events that a newly connected client has, by its resume point and by its own statement. The statement has priority. */
+export class ConnectionStart {
+  readonly resumePoint: ResumePoint;
   readonly #received: ReadonlyMap<string, number>;
 
   /** `received`: the `seq` of the last message by `clientRequestId`. */
-  constructor(place: Place, received: ReadonlyMap<string, number>) {
-    this.place = place;
+  constructor(resumePoint: ResumePoint, received: ReadonlyMap<string, number>) {
+    this.resumePoint = resumePoint;
     this.#received = received;
   }
 
   /** Turns that the client names, with how many events it has of each. */
   *named(): Iterable<readonly [clientRequestId: string, count: number]> {
     for (const [clientRequestId, seq] of this.#received) yield [clientRequestId, countOf(seq)];
-    for (const [clientRequestId, count] of this.place.open)
+    for (const [clientRequestId, count] of this.resumePoint.open)
       if (!this.#received.has(clientRequestId)) yield [clientRequestId, count];
   }
 
   /** How many events the client has of a turn that has not ended. */
-  countOfOpen({ clientRequestId, life, number }: NumberedTurn): number {
+  countOfOpen({ clientRequestId, processId, number }: NumberedTurn): number {
     const seq = this.#received.get(clientRequestId);
     if (seq !== undefined) return countOf(seq);
-    return this.place.open.get(clientRequestId) ?? this.place.numbered.get(numberedKey(life, number)) ?? 0;
+    return this.resumePoint.open.get(clientRequestId) ?? this.resumePoint.numbered.get(numberedKey(processId, number)) ?? 0;
   }
 
   /**
@@ -101,11 +101,11 @@ export class SeatStart {
    * known.
    */
   countOfEnded(turn: NumberedTurn, endedAt?: number): number | undefined {
-    const { begun, open, numbered, since } = this.place;
-    const { clientRequestId, life, number } = turn;
-    const isListed = open.has(clientRequestId) || numbered.has(numberedKey(life, number));
+    const { begun, open, numbered, since } = this.resumePoint;
+    const { clientRequestId, processId, number } = turn;
+    const isListed = open.has(clientRequestId) || numbered.has(numberedKey(processId, number));
     if (isListed || this.#received.has(clientRequestId)) return this.countOfOpen(turn);
-    const upTo = begun.get(life);
+    const upTo = begun.get(processId);
     if (upTo !== undefined) return number <= upTo ? undefined : 0;
     return since !== undefined && endedAt !== undefined && endedAt <= since ? undefined : 0;
   }
