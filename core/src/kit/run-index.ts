@@ -28,8 +28,8 @@ export type RunSearch<Values> = Partial<Values> & {
 
 /** How the runs of an area are stored and found. */
 export interface RunIndexSpec<Run extends object, Key extends object, Values> {
-  /** The collections of the runs, of their keys and of their tags. */
-  readonly collections: { readonly runs: string; readonly keys: string; readonly tags: string };
+  /** The collections of the runs, of their keys, of their tags, and of notes of removed runs. */
+  readonly collections: { readonly runs: string; readonly keys: string; readonly tags: string; readonly removed: string };
   /** The indexes of the keys. The last field of each is the time. */
   readonly indexes: Readonly<Record<string, readonly string[]>>;
   /** The field of a key with the time at which the run began (ISO 8601). It never changes. */
@@ -48,6 +48,8 @@ export interface RunIndexSpec<Run extends object, Key extends object, Values> {
 
 /** Runs of one page. */
 const PAGE = 200;
+/** Removed runs whose data is removed at a time. */
+const REMOVED = 50;
 
 /**
  * Open the runs of an area: each with a key, by which runs are listed in the order of their beginnings, and with tags, by which they are found.
@@ -61,6 +63,7 @@ export function createRunIndex<Run extends object, Key extends object, Values>(
   const runs = records.collection<Run>({ name: collections.runs });
   const keys = records.collection<Key>({ name: collections.keys, indexes });
   const tags = createTagIndex(records, collections.tags);
+  const removed = records.collection<object>({ name: collections.removed });
   const criteria = Object.entries(spec.criteria) as (readonly [name: string, RunCriterion<Run, unknown>])[];
   const indexed = new Set(Object.values(indexes).map((fields) => setOf(fields.slice(0, -1))));
 
@@ -134,12 +137,25 @@ export function createRunIndex<Run extends object, Key extends object, Values>(
       keys.write.remove(read.id),
       ...retagged(read.value, undefined),
     ],
-    /** The writes that remove the run that was read. */
-    remove: (read: Stored<Run>): readonly Write[] => [
+    /** The writes that remove the run that was read, and note that its other data may still be there. */
+    remove: (read: Stored<Run>, note: object = {}): readonly Write[] => [
       runs.write.remove(read.id, read.version),
       keys.write.remove(read.id),
+      removed.write.put(read.id, note),
       ...retagged(read.value, undefined),
     ],
+    /** The write that notes that data of this id is removed. */
+    noteRemoval: removed.write.put,
+    /** Removes a note. */
+    forget: (id: string): Promise<boolean> => removed.remove(id),
+    /** Removes the other data of removed runs, page by page, and then their notes. A kill in between leaves the notes. */
+    async finishRemovals(removeData: (notes: readonly Stored<object>[]) => Promise<void>, signal: AbortSignal): Promise<void> {
+      for await (const notes of readPages(removed, { limit: REMOVED })) {
+        if (signal.aborted) return;
+        await removeData(notes);
+        await records.batch(notes.map(({ id }) => removed.write.remove(id)));
+      }
+    },
     /** Change a run, unless `change` returns undefined. Safe with concurrent writers. `more`: further writes. Undefined without a change. */
     change: (
       runId: string,

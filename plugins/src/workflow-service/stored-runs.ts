@@ -4,6 +4,7 @@ import { createRunFiles, RUN_FILES } from "./files/run-files.ts";
 import { ledgerStream } from "./runs/ledger-entry.ts";
 import type { RunRecord } from "./runs/run-record.ts";
 import { createRunRecords } from "./runs/run-records.ts";
+import { removeData } from "./service/sweep-runs.ts";
 import { isTerminal } from "./contracts/run-state.ts";
 
 /** The stores of workflow runs. */
@@ -75,12 +76,8 @@ export function createStoredWorkflowRuns({ records, log, blobs, clock, messages 
         erased++;
       }
       // Also those of a call that was interrupted.
-      for await (const runIds of runs.removed()) {
-        signal.throwIfAborted();
-        await Promise.all(runIds.map((runId) => log.remove(ledgerStream(runId))));
-        for (const runId of runIds) await files.removeOf(runId);
-        await runs.forget(runIds);
-      }
+      await runs.finishRemovals((removed) => removeData(removed, { eventLog: log, files }), signal);
+      signal.throwIfAborted();
       return erased;
     },
   };

@@ -1,4 +1,4 @@
-import { type ports, readPages, writeAgain } from "@portico/core";
+import { type ports, writeAgain } from "@portico/core";
 import { type Conversation, type Conversations, messageStream } from "../conversations/conversations.ts";
 import type { TurnWaits } from "../approvals/turn-waits.ts";
 import { receiptStream } from "./receipts.ts";
@@ -26,7 +26,6 @@ export function createRemovedRuns(given: {
 }) {
   const { records, log, runs, conversations, waits } = given;
   const failedTurns = openFailedTurns(records);
-  const removed = records.collection<RemovedRun>({ name: "removed-runs" });
 
   const removeStreams = async (id: string, { conversationId }: RemovedRun): Promise<void> => {
     // A background turn that is started again with the same key has the same run.
@@ -36,19 +35,18 @@ export function createRemovedRuns(given: {
     }
     if (conversationId !== undefined && !(await conversations.find(conversationId)))
       await log.remove(messageStream(conversationId));
-    await removed.remove(id);
+  };
+  const removeNoted = async (id: string, note: RemovedRun): Promise<void> => {
+    await removeStreams(id, note);
+    await runs.forget(id);
   };
 
   return {
     /** Complete removals that a kill interrupted. */
-    async finish(closing: AbortSignal): Promise<void> {
-      for await (const items of readPages(removed, {})) {
-        for (const { id, value } of items) {
-          if (closing.aborted) return;
-          await removeStreams(id, value);
-        }
-      }
-    },
+    finish: (closing: AbortSignal): Promise<void> =>
+      runs.finishRemovals(async (notes) => {
+        for (const { id, value } of notes) await removeStreams(id, value);
+      }, closing),
     /**
      * Remove a run that `mayRemove`, and the conversation whose session it is. A run that is given a turn meanwhile stays. Returns the
      * removed run.
@@ -64,14 +62,13 @@ export function createRemovedRuns(given: {
         if (own?.value.clearing || !(await mayRemove(run.value, own?.value.lastTurnId))) return undefined;
         const note = { conversationId: own?.id } satisfies RemovedRun;
         await runs.writeAll([
-          ...runs.remove(run),
+          ...runs.remove(run, note),
           failedTurns.write.remove(runId),
           ...(own ? [conversations.write.remove(own.id, own.version)] : []),
-          removed.write.put(runId, note),
         ]);
         return { run: run.value, note };
       });
-      if (done) await removeStreams(runId, done.note);
+      if (done) await removeNoted(runId, done.note);
       return done?.run;
     },
     /** Remove a conversation that `mayRemove`, with its messages but without its run. */
@@ -81,11 +78,11 @@ export function createRemovedRuns(given: {
         if (!found || found.value.clearing || !mayRemove(found.value)) return false;
         await runs.writeAll([
           conversations.write.remove(found.id, found.version),
-          removed.write.put(found.id, { conversationId } satisfies RemovedRun),
+          runs.noteRemoval(found.id, { conversationId } satisfies RemovedRun),
         ]);
         return true;
       });
-      if (isRemoved) await removeStreams(conversationId, { conversationId });
+      if (isRemoved) await removeNoted(conversationId, { conversationId });
       return isRemoved;
     },
   };

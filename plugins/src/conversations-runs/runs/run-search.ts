@@ -67,7 +67,7 @@ const FILTERS = ["user_id", "agent_id", "delegated_by", "parent_run_id"] as cons
 
 /** Every set of filters has an index of its own, so that no list reads more than it shows. */
 export const runIndex: RunIndexSpec<Run, RunKey, Found> = {
-  collections: { runs: "runs", keys: "run-list", tags: "run-tags" },
+  collections: { runs: "runs", keys: "run-list", tags: "run-tags", removed: "removed-runs" },
   indexes: indexesOf(FILTERS),
   time: "started_at",
   owner: "user_id",

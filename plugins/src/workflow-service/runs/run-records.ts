@@ -21,8 +21,6 @@ export function createRunRecords(records: ports.Records) {
     name: "workflow-bound-runs",
     indexes: { by_binding: ["bindingId", "startedAt"] },
   });
-  /** Removed, though their ledgers may still be there. */
-  const removed = records.collection<object>({ name: "workflow-removed-runs" });
   const use = createVersionUse(records, index.keys);
   async function* pages(keys: ports.Collection<object>, query: ports.Query): AsyncGenerator<readonly RunRecord[], void> {
     for await (const items of readPages(keys, { ...query, limit: PAGE })) yield index.loaded(items.map(({ id }) => id));
@@ -96,17 +94,11 @@ export function createRunRecords(records: ports.Records) {
           ...found.flatMap((each) => [
             ...index.remove(each),
             ...(each.value.bindingId === undefined ? [] : [bound.write.remove(each.id)]),
-            removed.write.put(each.id, {}),
           ]),
           ...(await use.without(found.map(({ value }) => value))),
         ]);
       }),
-    /** The ids of removed runs whose ledgers may be there, in pages. */
-    async *removed(): AsyncGenerator<readonly string[], void> {
-      for await (const items of readPages(removed, { limit: REMOVED_AT_ONCE })) yield items.map(({ id }) => id);
-    },
-    /** Of removed runs whose ledgers are not there any more. */
-    forget: (runIds: readonly string[]): Promise<void> => records.batch(runIds.map((runId) => removed.write.remove(runId))),
+    finishRemovals: index.finishRemovals,
     /** Change a run that has not ended. Safe with concurrent writers. Returns undefined if the run has ended or does not exist. */
     change: (runId: string, change: (run: RunRecord) => RunRecord): Promise<RunRecord | undefined> =>
       index.change(runId, (run) => (isTerminal(run.status) ? undefined : change(run)), closes),

@@ -26,7 +26,7 @@ export const scheduleTag = (name: string): string => `c:${name}`;
 
 /** How runs are stored and found. The owner of a run is its workflow. */
 export const runIndex: RunIndexSpec<RunRecord, RunKey, Found> = {
-  collections: { runs: "workflow-runs", keys: "workflow-run-list", tags: "workflow-run-tags" },
+  collections: { runs: "workflow-runs", keys: "workflow-run-list", tags: "workflow-run-tags", removed: "workflow-removed-runs" },
   indexes: RUN_LIST,
   time: "startedAt",
   owner: "workflowId",

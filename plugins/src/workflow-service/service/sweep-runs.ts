@@ -56,15 +56,21 @@ export function createSweep(given: Sweeping): (closing: AbortSignal) => Promise<
 }
 
 /** Ledgers of runs that an earlier sweep, or a killed sweep, removed: reads that were running then have ended by now. */
-async function removeLedgers({ runs, eventLog, files }: Sweeping, closing: AbortSignal): Promise<void> {
-  for await (const runIds of runs.removed()) {
-    if (closing.aborted) return;
+function removeLedgers({ runs, eventLog, files }: Sweeping, closing: AbortSignal): Promise<void> {
+  return runs.finishRemovals(async (removed) => {
     const begun = performance.now();
-    await Promise.all(runIds.map((runId) => eventLog.remove(ledgerStream(runId))));
-    for (const runId of runIds) await files?.removeOf(runId);
-    await runs.forget(runIds);
+    await removeData(removed, { eventLog, files });
     await pauseSince(begun, closing);
-  }
+  }, closing);
+}
+
+/** Removes the ledgers and files of removed runs. */
+export async function removeData(
+  removed: readonly { readonly id: string }[],
+  { eventLog, files }: Pick<Sweeping, "eventLog" | "files">,
+): Promise<void> {
+  await Promise.all(removed.map(({ id }) => eventLog.remove(ledgerStream(id))));
+  for (const { id } of removed) await files?.removeOf(id);
 }
 
 async function removeRuns({ runs, clock, keepMs }: Sweeping, closing: AbortSignal): Promise<void> {
