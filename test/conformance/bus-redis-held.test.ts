@@ -12,7 +12,7 @@ it("holds few megabytes of messages whose signatures wait to be checked, and tel
   const connection = Object.assign(new EventEmitter(), { status: "wait", disconnect() {} });
   const topics = new Topics(createMemoryTelemetry().log);
   let missed = 0;
-  topics.add("a", { told() {}, missed: () => missed++ });
+  topics.add("a", { received() {}, missed: () => missed++ });
   const given = { connection: connection as never, prefix: "p", id: "own", topics, signing, refuse() {} };
   const subscriber = new Subscriber({ ...given, clock: createSystemClock() });
   const message = "x".repeat(1024 * 1024);

@@ -52,7 +52,7 @@ describe.skipIf(!hasRedisServer())("bus/redis on a server that fails", () => {
   /** What a subscription heard: messages, and `missed`. */
   const hear = async (bus: ports.Bus, topic = "a"): Promise<unknown[]> => {
     const heard: unknown[] = [];
-    const listener = { told: (message: unknown) => void heard.push(message), missed: () => void heard.push("missed") };
+    const listener = { received: (message: unknown) => void heard.push(message), missed: () => void heard.push("missed") };
     expect(await bus.subscribe(topic, listener).active).toBe(true);
     return heard;
   };
@@ -117,7 +117,7 @@ describe.skipIf(!hasRedisServer())("bus/redis on a server that fails", () => {
     const server = await serve();
     const [one, other] = [await open({ url: server.url }), await open({ url: server.url })];
     const [heard, closed] = [await hear(other, "a"), await hear(other, "b")];
-    const subscription = other.subscribe("b", { told() {}, missed() {} });
+    const subscription = other.subscribe("b", { received() {}, missed() {} });
     await subscription.active;
     await server.ask("CLIENT", "KILL", "TYPE", "pubsub");
     await expect.poll(() => heard).toEqual(["missed"]);
@@ -212,8 +212,8 @@ describe.skipIf(!hasRedisServer())("bus/redis on a server that fails", () => {
     await server.kill();
     const [one, other] = [await open({ url: server.url }), await open({ url: server.url })];
     const heard: unknown[] = [];
-    const subscription = other.subscribe("a", { told: (message) => void heard.push(message), missed() {} });
-    const closed = other.subscribe("b", { told() {}, missed() {} });
+    const subscription = other.subscribe("a", { received: (message) => void heard.push(message), missed() {} });
+    const closed = other.subscribe("b", { received() {}, missed() {} });
     other.publish("a", "own");
     await expect.poll(() => heard).toEqual(["own"]);
     closed.close();
@@ -228,7 +228,7 @@ describe.skipIf(!hasRedisServer())("bus/redis on a server that fails", () => {
     const one = await open({ url: server.url });
     server.freeze();
     one.publish("a", 1);
-    const waiting = one.subscribe("a", { told() {}, missed() {} });
+    const waiting = one.subscribe("a", { received() {}, missed() {} });
     await opened.pop()!.close();
     expect(await waiting.active).toBe(false);
     await using refusing = await refusingPort();

@@ -15,7 +15,7 @@ it("bus/memory logs a listener that throws, and hears no other app without a sha
   const [one, other] = [await open(), await open()];
   let calls = 0;
   one.port.subscribe("a", {
-    told() {
+    received() {
       calls++;
       throw new Error("This listener fails");
     },

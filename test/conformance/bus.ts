@@ -45,7 +45,7 @@ export function busConformance(name: string, make: () => () => BusProcess): void
         told,
         missed: 0,
         subscription: bus.subscribe(topic, {
-          told: (message) => void told.push(message),
+          received: (message) => void told.push(message),
           missed: () => void heard.missed++,
         }),
       };
@@ -70,7 +70,7 @@ export function busConformance(name: string, make: () => () => BusProcess): void
 
     it("tells messages of each publisher in order, each once, over all topics of a listener", async () => {
       const told: (readonly [from: string, n: number])[] = [];
-      const listener = { told: (message: unknown) => void told.push(message as [string, number]), missed() {} };
+      const listener = { received: (message: unknown) => void told.push(message as [string, number]), missed() {} };
       for (const topic of ["a", "b"]) expect(await other!.subscribe(topic, listener).active).toBe(true);
       for (let n = 0; n < 500; n++) {
         one!.publish(n % 3 === 0 ? "a" : "b", ["one", n]);
@@ -105,7 +105,7 @@ export function busConformance(name: string, make: () => () => BusProcess): void
       for (const [at, each] of heard.entries()) await toHear(each, [topics[at]]);
       for (const topic of ["", "\0", "\ud800", "x".repeat(513), undefined as unknown as string]) {
         expect(() => one!.publish(topic, 1)).toThrow(TypeError);
-        expect(() => one!.subscribe(topic, { told() {}, missed() {} })).toThrow(TypeError);
+        expect(() => one!.subscribe(topic, { received() {}, missed() {} })).toThrow(TypeError);
       }
     });
 
@@ -176,7 +176,7 @@ export function busConformance(name: string, make: () => () => BusProcess): void
     it("does not call a listener that closed its subscription a moment before", async () => {
       const told: unknown[] = [];
       const subscription = one!.subscribe("a", {
-        told(message) {
+        received(message) {
           told.push(message);
           subscription.close();
         },
@@ -192,14 +192,14 @@ export function busConformance(name: string, make: () => () => BusProcess): void
     it("tells other listeners, and later messages, after a listener threw or rejected", async () => {
       const thrown: unknown[] = [];
       const throwing = one!.subscribe("a", {
-        told(message) {
+        received(message) {
           thrown.push(message);
           throw new Error("This listener fails");
         },
         missed() {},
       });
       const rejecting = one!.subscribe("a", {
-        told: () => Promise.reject(new Error("This listener fails later")),
+        received: () => Promise.reject(new Error("This listener fails later")),
         missed() {},
       });
       await Promise.all([throwing.active, rejecting.active]);
@@ -210,7 +210,7 @@ export function busConformance(name: string, make: () => () => BusProcess): void
     });
 
     it("answers whether a subscription that was closed at once was active", async () => {
-      const subscription = one!.subscribe("a", { told() {}, missed() {} });
+      const subscription = one!.subscribe("a", { received() {}, missed() {} });
       subscription.close();
       expect([true, false]).toContain(await subscription.active);
     });
@@ -222,7 +222,7 @@ export function busConformance(name: string, make: () => () => BusProcess): void
       other!.publish("a", 1);
       await toHear(stays, [1]);
       expect(gone.told).toEqual([]);
-      const late = one!.subscribe("a", { told() {}, missed() {} });
+      const late = one!.subscribe("a", { received() {}, missed() {} });
       expect(await late.active).toBe(false);
       late.close();
     });

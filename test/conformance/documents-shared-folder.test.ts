@@ -84,7 +84,7 @@ describe.skipIf(!database)("documents/shared-folder", () => {
     ]);
     const another = await openAdapter(bus, [memoryTelemetry({})]);
     const told: unknown[] = [];
-    another.port.subscribe("documents/agents", { told: (message) => told.push(message), missed() {} });
+    another.port.subscribe("documents/agents", { received: (message) => told.push(message), missed() {} });
     const { version } = await one.port.write("a/agent.json", "1", "absent");
     await one.port.write("a/agent.json", "2", "absent").catch(() => {});
     await one.port.remove("a/agent.json", version);

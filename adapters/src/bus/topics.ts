@@ -53,7 +53,7 @@ export class Topics {
         this.#log.error("A message of the bus is not JSON", {}, error);
         return;
       }
-      this.#callEach(heard, (listener) => listener.told(message));
+      this.#callEach(heard, (listener) => listener.received(message));
     });
   }
 

@@ -6,7 +6,7 @@ import type { ports } from "@portico/core";
  */
 export function followBus(bus: ports.Bus, topic: string, hint: (name?: string) => void): () => void {
   const subscription = bus.subscribe(topic, {
-    told: (message) => hint((message as { readonly name: string }).name),
+    received: (message) => hint((message as { readonly name: string }).name),
     missed: () => hint(),
   });
   void subscription.active.then((isActive) => isActive && hint());

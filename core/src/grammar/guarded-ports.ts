@@ -110,7 +110,7 @@ function guardedBus(given: Bus, failed: (error: unknown) => void): Bus {
     publish: (topic, message, options) => given.publish(topic, message, options),
     subscribe: (topic, listener) =>
       given.subscribe(topic, {
-        told: (message) => guardCall(() => listener.told(message), failed),
+        received: (message) => guardCall(() => listener.received(message), failed),
         missed: () => guardCall(() => listener.missed(), failed),
       }),
   };

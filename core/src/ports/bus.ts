@@ -31,7 +31,7 @@ export interface PublishOptions {
  */
 export interface BusListener {
   /** A message as JSON represents it. Other listeners get the same object: it must not be changed. */
-  told(message: unknown): unknown;
+  received(message: unknown): unknown;
   /**
    * Messages of the topic may have been lost, for example because the connection was lost and is established again. All messages
    * after this call arrive again: read now what messages would have told.

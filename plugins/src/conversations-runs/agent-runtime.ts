@@ -167,11 +167,11 @@ export const agentRuntime = defineAdapter({
         async (context, input) => {
           if ("clear" in input) return clearing.finish(input, context.signal);
           try {
-            delegations.tell(input, await work.run(context, input));
+            delegations.notify(input, await work.run(context, input));
           } catch (error) {
             // Not the end of the turn: it is executed again when a person has decided, or when the process has started again.
             const goesOn = error instanceof ports.WorkParked || error instanceof ports.EngineStopped;
-            if (!goesOn) delegations.tell(input, undefined);
+            if (!goesOn) delegations.notify(input, undefined);
             throw error;
           }
         },

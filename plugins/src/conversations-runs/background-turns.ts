@@ -54,7 +54,7 @@ export const backgroundTurns = defineAdapter({
     /** Ends a turn before it starts. If this fails, its work stays queued, and reports the end when its turn comes. */
     const leaveLine = async (turn: AcceptedTurn, reason: string): Promise<void> => {
       try {
-        await work.tell(turn);
+        await work.notify(turn);
         await engine.cancel(workIdOf(turn.turnId, { attempt: turn.attempt }), reason);
         if (turn.attempt !== undefined) await retries.forget(turn.turnId, turn.attempt);
         await records.forgetStopped(turn.runId);

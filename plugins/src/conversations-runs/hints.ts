@@ -27,7 +27,7 @@ export class Hints {
   }
 
   /** The event happened: waiting callers in this process get this result. */
-  tell(topic: string, result: unknown): void {
+  notify(topic: string, result: unknown): void {
     for (const each of this.#waiting.get(topic) ?? []) each.resolve(result);
     this.#shared.bus.publish(topic, null, { toOthers: true });
   }
@@ -65,7 +65,7 @@ export class Hints {
         (found) => found !== undefined && resolve(found),
         (error: unknown) => isStoreAway(error) || reject(error),
       );
-    const subscription = this.#shared.bus.subscribe(topic, { told: () => void lookNow(), missed: () => void lookNow() });
+    const subscription = this.#shared.bus.subscribe(topic, { received: () => void lookNow(), missed: () => void lookNow() });
     let timer: ports.Timer | undefined;
     const lookAgain = (): void => {
       void lookNow();

@@ -101,7 +101,7 @@ export const LOOK_AGAIN_MS = 3000;
 export const BUSY_REPEAT_MS = 5000;
 export const BUSY_BELIEVED_MS = 15_000;
 /** Open turns that one message to other processes has. */
-export const OPEN_TURNS_TOLD = 1000;
+export const OPEN_TURNS_PER_MESSAGE = 1000;
 
 /** How long turns of another process are counted after the last message about them: longer than any turn is remembered. */
 export const OTHERS_COUNTED_MS = 10 * 60_000;
@@ -109,7 +109,7 @@ export const OTHERS_COUNTED_MS = 10 * 60_000;
 /** How long a turn's messages wait until they are written down together. */
 export const TRANSCRIPT_FLUSH_MS = 100;
 /** Characters that a turn may have said and not written down; more makes it wait. */
-export const TRANSCRIPT_HELD = 1024 * 1024;
+export const TRANSCRIPT_UNWRITTEN = 1024 * 1024;
 
 /** Characters of tools' results that a turn which broke off leaves in its conversation. */
 export const LEFT_RESULTS_CHARACTERS = 8 * 1024 * 1024;
@@ -133,7 +133,7 @@ export const UNCONFIRMED_CHARACTERS = 64 * 1024;
  * Characters of JSON of one kept message, of one piece of a transcript, and of parts of a receipt: each with its others fits into an entry
  * of the log, whatever bytes the characters take.
  */
-export const KEPT_MESSAGE_CHARACTERS = 4 * 1024 * 1024;
+export const STORED_MESSAGE_CHARACTERS = 4 * 1024 * 1024;
 export const TRANSCRIPT_PIECE_CHARACTERS = 2 * 1024 * 1024;
 export const RECEIPT_TEXT_CHARACTERS = 1024 * 1024;
 export const RECEIPT_ARGUMENTS_CHARACTERS = 512 * 1024;

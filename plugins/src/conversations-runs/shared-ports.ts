@@ -45,14 +45,14 @@ export interface LivingProcessesGiven extends SharedPorts {
  */
 export function registerProcess({ isShared, presence, serverInstanceId }: LivingProcessesGiven, scope: Scope) {
   if (isShared) {
-    presence.hold(seatOf(serverInstanceId), {});
-    scope.onClose(() => presence.release(seatOf(serverInstanceId)));
+    presence.hold(presenceKeyOf(serverInstanceId), {});
+    scope.onClose(() => presence.release(presenceKeyOf(serverInstanceId)));
   }
   return async (other: string): Promise<boolean | undefined> => {
     if (other === serverInstanceId) return true;
     if (!isShared) return false;
     try {
-      return (await presence.locate(seatOf(other))) !== undefined;
+      return (await presence.locate(presenceKeyOf(other))) !== undefined;
     } catch (error) {
       if (error instanceof ports.PresenceUnavailable) return undefined;
       throw error;
@@ -60,4 +60,4 @@ export function registerProcess({ isShared, presence, serverInstanceId }: Living
   };
 }
 
-const seatOf = (serverInstanceId: string): string => `conversations-runs/${serverInstanceId}`;
+const presenceKeyOf = (serverInstanceId: string): string => `conversations-runs/${serverInstanceId}`;

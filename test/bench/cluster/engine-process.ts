@@ -99,7 +99,7 @@ async function open({ postgresUrl, redisUrl, name, leaseMs, executes }: EnginePl
   });
   engine = app.port(ports.engine);
   bus = app.port(ports.bus);
-  bus.subscribe(`bench/${own}`, { told: (id) => whenDone.get(String(id))?.(), missed() {} });
+  bus.subscribe(`bench/${own}`, { received: (id) => whenDone.get(String(id))?.(), missed() {} });
   engine.define("here", run, { onInterrupted: "resume", begins: "here" });
   engine.define("anywhere", run, { onInterrupted: "resume", begins: "anywhere" });
   engine.define("hold", hold, { onInterrupted: "resume", begins: "here", concurrency: 1000 });

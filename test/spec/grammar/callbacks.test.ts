@@ -36,7 +36,7 @@ describe.each(Object.entries(KINDS))("a callback that %s ends only its own call:
     [
       "a listener of the bus",
       ({ bus }) => {
-        bus.subscribe("news", { told: fail, missed: fail });
+        bus.subscribe("news", { received: fail, missed: fail });
         bus.publish("news", 1);
       },
     ],

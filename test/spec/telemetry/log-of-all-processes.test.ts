@@ -179,7 +179,7 @@ describe("between processes", () => {
     await using two = await start(hub, 2, clock);
     await using witness = await start(hub, 8);
     const sent: any[] = [];
-    witness.bus.subscribe(LINES_TOPIC, { told: (message) => sent.push(message), missed() {} });
+    witness.bus.subscribe(LINES_TOPIC, { received: (message) => sent.push(message), missed() {} });
     const write = async () => {
       two.log.info("line");
       // It begins to gather in a later step of the event loop, and sends what it has after a moment.

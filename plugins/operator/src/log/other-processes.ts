@@ -87,7 +87,7 @@ export class LinesElsewhere {
     if (!this.#subscription) {
       const say = () => this.#say();
       const subscription = this.#given.bus.subscribe(LINES_TOPIC, {
-        told: (message) => this.#hear(message as SentLines),
+        received: (message) => this.#hear(message as SentLines),
         missed: say,
       });
       this.#subscription = subscription;
@@ -233,7 +233,7 @@ export class LineSender {
   /** Listen for processes that follow, until the scope closes. */
   open(scope: Scope): void {
     const subscription = this.#given.bus.subscribe(FOLLOWERS_TOPIC, {
-      told: (message) => this.#hear(message as Followers),
+      received: (message) => this.#hear(message as Followers),
       missed() {},
     });
     scope.onClose(() => {

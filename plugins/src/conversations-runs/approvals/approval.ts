@@ -81,7 +81,7 @@ export function shownInRun({ callId, tool, askedAt, expiresAt }: Approval) {
 }
 
 /** The part of what clients are told of a decided call that the records of its turn keep. */
-export interface ToldDecision extends ports.CallDecision {
+export interface EventDecision extends ports.CallDecision {
   readonly callId: string;
   /** The model's ID, if it is another one. */
   readonly toolCallId?: string | undefined;
@@ -89,7 +89,7 @@ export interface ToldDecision extends ports.CallDecision {
 }
 
 /** What the clients of a turn are told: once when it waits, and once when the turn goes on. */
-export function toldOf({ callId, toolCallId, tool, arguments: args, expiresAt, decided: decision }: Approval) {
+export function approvalContent({ callId, toolCallId, tool, arguments: args, expiresAt, decided: decision }: Approval) {
   const call = { callId, ...(callId !== toolCallId && { toolCallId }), toolId: tool.id, name: tool.name };
   if (!decision) {
     return {

@@ -1,13 +1,13 @@
 import type { ports } from "@portico/core";
 import { PROGRESS_CHARACTERS, PROGRESS_PIECE_CHARACTERS } from "../limits.ts";
 import { Produced } from "../turns/produced.ts";
-import { eventsOf, type KeptPiece, keptOf, type Written } from "../turns/transcript.ts";
+import { eventsOf, type StatePiece, statePieceOf, type Written } from "../turns/transcript.ts";
 import { transcriptStream } from "../turns/turn.ts";
 import { TurnFailed } from "../turns/turn-failed.ts";
 import type { TraceBefore } from "../turns/turn-trace.ts";
 
 /** What a turn keeps while it waits, besides what it has told. */
-export interface KeptTurn {
+export interface PausedState {
   /** Of its engine. */
   readonly progress: object;
   /** A message has reached its user. */
@@ -20,7 +20,7 @@ export interface KeptTurn {
 /** A turn that goes on after a wait, as its log has it. */
 export interface ReadTurn {
   /** Undefined if it is missing or damaged. */
-  readonly kept: KeptTurn | undefined;
+  readonly state: PausedState | undefined;
   readonly produced: Produced;
   /** How many messages were told. */
   readonly messages: number;
@@ -28,14 +28,14 @@ export interface ReadTurn {
 }
 
 /** The entries of the transcript's stream that keep a turn. Throws TurnFailed if it is too long to be kept. */
-export function keptEntries(turnId: string, wait: number, kept: KeptTurn) {
-  const text = JSON.stringify(kept);
+export function stateEntries(turnId: string, wait: number, state: PausedState) {
+  const text = JSON.stringify(state);
   if (text.length > PROGRESS_CHARACTERS)
     throw new TurnFailed("turn_too_long", "The turn cannot wait for a person, because it is too long to be kept");
   const pieces: { readonly stream: string; readonly entry: object }[] = [];
   for (let from = 0; from < text.length;) {
     const to = endOfPiece(text, from + PROGRESS_PIECE_CHARACTERS);
-    const piece: KeptPiece = { wait, text: text.slice(from, to) };
+    const piece: StatePiece = { wait, text: text.slice(from, to) };
     pieces.push({ stream: transcriptStream(turnId), entry: { events: [], kept: piece } });
     from = to;
   }
@@ -51,7 +51,7 @@ function endOfPiece(text: string, at: number): number {
 export async function readTurn(log: ports.EventLog, turnId: string, wait: number): Promise<ReadTurn> {
   const produced = new Produced();
   const written: Written[] = [];
-  const told = new Set<string>();
+  const messageIds = new Set<string>();
   let [position, text] = [0, ""];
   for await (const entry of log.read(transcriptStream(turnId))) {
     const events = eventsOf(entry);
@@ -59,17 +59,17 @@ export async function readTurn(log: ports.EventLog, turnId: string, wait: number
     position += events.length;
     for (const event of events) {
       produced.add(event);
-      if (event.event === "query:message") told.add(event.data.message.id);
+      if (event.event === "query:message") messageIds.add(event.data.message.id);
     }
-    const piece = keptOf(entry);
+    const piece = statePieceOf(entry);
     if (piece?.wait === wait) text += piece.text;
   }
-  return { kept: parsed(text), produced, messages: told.size, transcript: { written, position } };
+  return { state: parsed(text), produced, messages: messageIds.size, transcript: { written, position } };
 }
 
-function parsed(text: string): KeptTurn | undefined {
+function parsed(text: string): PausedState | undefined {
   try {
-    return JSON.parse(text) as KeptTurn;
+    return JSON.parse(text) as PausedState;
   } catch {
     return undefined;
   }

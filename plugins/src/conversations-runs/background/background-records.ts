@@ -9,7 +9,7 @@ import { isPlanned, type Run, type Runs, withEvent } from "../runs/runs.ts";
 import { boundedText } from "../turns/bounds.ts";
 import { endedTurn, endRun, notBefore, nothing, toReceipt, type TurnEnd, withSpent } from "../turns/turn-end.ts";
 import { TurnStopped } from "../turns/turn-failed.ts";
-import { type HeldCondition, writeWhileHeld } from "../turns/while-held.ts";
+import { type OwnershipCondition, writeWhileOwned } from "../turns/while-owned.ts";
 import { type AcceptedTurn, attemptOf, type Retry } from "./background-turn.ts";
 import { failedTurnWrites } from "./failed-turns.ts";
 
@@ -28,7 +28,7 @@ export interface OpenTurn {
 /** What is stored of a turn. */
 interface Found {
   readonly run: ports.Stored<Run> | undefined;
-  readonly kept: ports.Stored<OpenTurn> | undefined;
+  readonly record: ports.Stored<OpenTurn> | undefined;
 }
 
 /** A turn that was stopped before it began. */
@@ -70,20 +70,20 @@ export function createBackgroundRecords(given: {
   const begunAgain = (turn: AcceptedTurn, run: Run, at: string): Run =>
     withEvent(run, "turn-began", at, { turn_started_at: at, attempts: attemptOf(turn) });
   const read = async (runId: string): Promise<Found> => {
-    const [run, kept] = await Promise.all([runs.find(runId), open.get(runId)]);
-    return { run, kept };
+    const [run, record] = await Promise.all([runs.find(runId), open.get(runId)]);
+    return { run, record };
   };
   const writeEnd = async (
     turn: AcceptedTurn,
     end: TurnEnd,
-    { run: before, kept }: Found,
+    { run: before, record }: Found,
     condition: readonly ports.Write[] = [],
   ) => {
     const endedAt = notBefore(clock.now(), before?.value.turn_started_at);
     const at = new Date(endedAt).toISOString();
     const run = !before ? begun(turn, at) : isPlanned(before.value) ? begunAgain(turn, before.value, at) : before.value;
     // Its process died before it could go on.
-    const wait = kept?.value.part === undefined ? undefined : await waits.find(turn.turnId);
+    const wait = record?.value.part === undefined ? undefined : await waits.find(turn.turnId);
     const left = wait && (await waits.end(wait, endedAt));
     const ended = endRun(run, turn, end, at);
     const entry = toReceipt(turn, end, run, { id: ids.id("rcp_"), at });
@@ -91,7 +91,7 @@ export function createBackgroundRecords(given: {
       records: [
         ...condition,
         ...(before ? runs.replace(before, ended) : runs.begin(ended)),
-        ...(kept ? [open.write.remove(kept.id)] : []),
+        ...(record ? [open.write.remove(record.id)] : []),
         ...(left?.writes ?? []),
         ...(end.status === "failed" ? failedTurnWrites(given.records, turn) : []),
       ],
@@ -100,8 +100,8 @@ export function createBackgroundRecords(given: {
   };
 
   /** Nothing is open about a turn that had ended when its key was accepted again. */
-  const close = async (turn: AcceptedTurn, kept: ports.Stored<OpenTurn> | undefined): Promise<void> => {
-    if (kept && attemptOf(kept.value) === attemptOf(turn)) await open.remove(kept.id);
+  const close = async (turn: AcceptedTurn, record: ports.Stored<OpenTurn> | undefined): Promise<void> => {
+    if (record && attemptOf(record.value) === attemptOf(turn)) await open.remove(record.id);
   };
 
   return {
@@ -109,35 +109,43 @@ export function createBackgroundRecords(given: {
     accept: (turn: AcceptedTurn): readonly ports.Write[] => [open.write.put(turn.runId, { turn })],
 
     /** The turn starts: its run exists and is running. Returns whether the turn has already ended, and the reason if a stop was requested. */
-    begin: (turn: AcceptedTurn, held: HeldCondition): Promise<{ readonly isOver: boolean; readonly stop: string | undefined }> =>
-      writeWhileHeld(held, async (condition) => {
-        const { run, kept } = await read(turn.runId);
-        if (isOver(turn, { run, kept })) {
-          await close(turn, kept);
+    begin: (
+      turn: AcceptedTurn,
+      ownership: OwnershipCondition,
+    ): Promise<{ readonly isOver: boolean; readonly stop: string | undefined }> =>
+      writeWhileOwned(ownership, async (condition) => {
+        const { run, record } = await read(turn.runId);
+        if (isOver(turn, { run, record })) {
+          await close(turn, record);
           return { isOver: true, stop: undefined };
         }
         // The record exists if the store accepted it and its answer was lost.
         if (!run) await runs.writeAll([...condition, ...runs.begin(begun(turn, now()))]);
         if (run && isPlanned(run.value))
           await runs.writeAll([...condition, ...runs.replace(run, begunAgain(turn, run.value, now()))]);
-        return { isOver: false, stop: kept?.value.stop };
+        return { isOver: false, stop: record?.value.stop };
       }),
 
     /**
      * The turn begins to wait for a person: what it asks and keeps is durable, with the last entry of its transcript. Throws TurnStopped if the
      * turn is to stop.
      */
-    wait: (turn: AcceptedTurn, pausing: Pausing, transcript: LogLine, held: HeldCondition): Promise<number | undefined> =>
-      writeWhileHeld(held, async (condition) => {
-        const { run, kept } = await read(turn.runId);
+    wait: (
+      turn: AcceptedTurn,
+      pausing: Pausing,
+      transcript: LogLine,
+      ownership: OwnershipCondition,
+    ): Promise<number | undefined> =>
+      writeWhileOwned(ownership, async (condition) => {
+        const { run, record } = await read(turn.runId);
         // The store took an earlier attempt, and its answer was lost.
-        if (kept?.value.part === pausing.number) return undefined;
-        if (kept?.value.stop !== undefined) throw new TurnStopped(kept.value.stop);
+        if (record?.value.part === pausing.number) return undefined;
+        if (record?.value.stop !== undefined) throw new TurnStopped(record.value.stop);
         const { part: _part, attempt, ...accepted } = turn;
         const [sequence] = await log.appendAll([transcript, ...pausing.entries], {
           records: [
             ...condition,
-            open.write.put(turn.runId, { turn: accepted, attempt, part: pausing.number }, kept?.version ?? "absent"),
+            open.write.put(turn.runId, { turn: accepted, attempt, part: pausing.number }, record?.version ?? "absent"),
             ...(run ? runs.replace(run, withApprovals(run.value, pausing.approvals, now())) : []),
             ...pausing.writes,
           ],
@@ -149,16 +157,16 @@ export function createBackgroundRecords(given: {
     goOn: (
       turn: AcceptedTurn,
       wait: TurnWait,
-      held: HeldCondition,
+      ownership: OwnershipCondition,
     ): Promise<{ readonly approvals: readonly Approval[]; readonly stop: string | undefined }> =>
-      writeWhileHeld(held, async (condition) => {
-        const [{ run, kept }, ended] = await Promise.all([read(turn.runId), waits.end(wait, clock.now())]);
+      writeWhileOwned(ownership, async (condition) => {
+        const [{ run, record }, ended] = await Promise.all([read(turn.runId), waits.end(wait, clock.now())]);
         await runs.writeAll([
           ...condition,
           ...(run ? runs.replace(run, { ...withoutApprovals(run.value), updatedAt: now() }) : []),
           ...ended.writes,
         ]);
-        return { approvals: ended.approvals, stop: kept?.value.stop };
+        return { approvals: ended.approvals, stop: record?.value.stop };
       }),
 
     /** Whether a turn has begun to wait after this part of it, and goes on in other work or went on. */
@@ -171,11 +179,11 @@ export function createBackgroundRecords(given: {
     openTurn: async (runId: string): Promise<OpenTurn | undefined> => (await open.get(runId))?.value,
 
     /** The turn has ended: stores run and receipt in one commit, also if its start was not stored. Idempotent. */
-    end: (turn: AcceptedTurn, end: TurnEnd, held: HeldCondition): Promise<void> =>
-      writeWhileHeld(held, async (condition) => {
+    end: (turn: AcceptedTurn, end: TurnEnd, ownership: OwnershipCondition): Promise<void> =>
+      writeWhileOwned(ownership, async (condition) => {
         const found = await read(turn.runId);
         if (isOver(turn, found)) {
-          await close(turn, found.kept);
+          await close(turn, found.record);
           // Either this execution wrote it and did not learn so, or another process closed the turn.
           if (condition.length > 0) await runs.writeAll(condition);
           return;
@@ -184,15 +192,15 @@ export function createBackgroundRecords(given: {
       }),
 
     /** An attempt of the turn has failed, and another one is planned: stores the run, its receipt and the plan in one commit. Idempotent. */
-    putOff: (turn: AcceptedTurn, end: TurnEnd, { attempt, delayMs }: Retry, held: HeldCondition): Promise<void> =>
-      writeWhileHeld(held, async (condition) => {
+    putOff: (turn: AcceptedTurn, end: TurnEnd, { attempt, delayMs }: Retry, ownership: OwnershipCondition): Promise<void> =>
+      writeWhileOwned(ownership, async (condition) => {
         const found = await read(turn.runId);
-        const { run, kept } = found;
+        const { run, record } = found;
         if (isOver(turn, found)) {
           if (condition.length > 0) await runs.writeAll(condition);
           return;
         }
-        const stop = kept?.value.stop;
+        const stop = record?.value.stop;
         if (!run || stop !== undefined)
           return writeEnd(turn, stop === undefined ? end : { ...end, status: "interrupted", reason: stop }, found, condition);
         const endedAt = notBefore(clock.now(), run.value.turn_started_at);
@@ -208,17 +216,17 @@ export function createBackgroundRecords(given: {
           records: [
             ...condition,
             ...runs.replace(run, waiting),
-            open.write.put(turn.runId, { turn: accepted, attempt }, kept?.version ?? "absent"),
+            open.write.put(turn.runId, { turn: accepted, attempt }, record?.version ?? "absent"),
           ],
         });
       }),
 
     /** The turn of a planned attempt. `not yet`: the end of the attempt before it is not stored. `over`: it will not begin. */
     async plannedTurn(runId: string, attempt: number): Promise<AcceptedTurn | "not yet" | "over"> {
-      const { run, kept } = await read(runId);
-      if (!kept || attemptOf(kept.value) > attempt) return "over";
-      if (attemptOf(kept.value) < attempt) return "not yet";
-      return run && isPlanned(run.value) ? { ...kept.value.turn, attempt } : "over";
+      const { run, record } = await read(runId);
+      if (!record || attemptOf(record.value) > attempt) return "over";
+      if (attemptOf(record.value) < attempt) return "not yet";
+      return run && isPlanned(run.value) ? { ...record.value.turn, attempt } : "over";
     },
 
     /** Whether another attempt of a turn is planned. */
@@ -229,14 +237,14 @@ export function createBackgroundRecords(given: {
 
     /** Whether a turn has not ended. Undefined for a turn that is unknown. */
     async isOpen(runId: string): Promise<boolean | undefined> {
-      const { run, kept } = await read(runId);
-      return run || kept ? !hasEnded(run) : undefined;
+      const { run, record } = await read(runId);
+      return run || record ? !hasEnded(run) : undefined;
     },
 
     /** Whether a turn waits for a person or for its next attempt, so that the engine may have forgotten its first work. */
     async isLater(runId: string): Promise<boolean> {
-      const { run, kept } = await read(runId);
-      return kept?.value.part !== undefined || (kept !== undefined && run !== undefined && isPlanned(run.value));
+      const { run, record } = await read(runId);
+      return record?.value.part !== undefined || (record !== undefined && run !== undefined && isPlanned(run.value));
     },
 
     /**
@@ -245,18 +253,18 @@ export function createBackgroundRecords(given: {
      */
     stop: (runId: string, reason: string): Promise<StoppedInLine | boolean> =>
       writeAgain(async () => {
-        const { run, kept } = await read(runId);
-        if (!kept) return false;
+        const { run, record } = await read(runId);
+        if (!record) return false;
         // It was stopped before, and has not left the queue.
-        if (hasEnded(run)) return { turn: attempted(kept), isStoppedNow: false };
+        if (hasEnded(run)) return { turn: attempted(record), isStoppedNow: false };
         if (!run || isPlanned(run.value)) {
-          const stopped = open.write.put(runId, { ...kept.value, stop: reason }, kept.version);
-          await writeEnd(attempted(kept), interrupted(reason), { run, kept: undefined }, [stopped]);
-          return { turn: attempted(kept), isStoppedNow: true };
+          const stopped = open.write.put(runId, { ...record.value, stop: reason }, record.version);
+          await writeEnd(attempted(record), interrupted(reason), { run, record: undefined }, [stopped]);
+          return { turn: attempted(record), isStoppedNow: true };
         }
-        const { turn, stop, part } = kept.value;
+        const { turn, stop, part } = record.value;
         if (stop === undefined) {
-          const stopped = open.write.put(runId, { ...kept.value, stop: reason }, kept.version);
+          const stopped = open.write.put(runId, { ...record.value, stop: reason }, record.version);
           await runs.writeAll([stopped, ...(part === undefined ? [] : await waits.stop(turn.turnId, clock.now()))]);
         }
         return true;
@@ -264,8 +272,8 @@ export function createBackgroundRecords(given: {
 
     /** The turn is not in the engine's queue: it was stopped there, or its acceptance failed. Idempotent. */
     async forgetStopped(runId: string): Promise<void> {
-      const { run, kept } = await read(runId);
-      if (kept && (!run || hasEnded(run))) await open.remove(runId, kept.version).catch(orChanged);
+      const { run, record } = await read(runId);
+      if (record && (!run || hasEnded(run))) await open.remove(runId, record.version).catch(orChanged);
     },
 
     /** Why a turn is to stop. */
@@ -294,10 +302,10 @@ function orChanged(error: unknown): void {
 }
 
 /** Whether this attempt of a turn has ended, or may not begin. */
-function isOver(turn: AcceptedTurn, { run, kept }: Found): boolean {
+function isOver(turn: AcceptedTurn, { run, record }: Found): boolean {
   // Only the first attempt begins a run. The run of a later one was removed with its user, while a process began the attempt.
   if (!run && attemptOf(turn) > 1) return true;
-  return hasEnded(run) || (kept !== undefined && attemptOf(kept.value) !== attemptOf(turn));
+  return hasEnded(run) || (record !== undefined && attemptOf(record.value) !== attemptOf(turn));
 }
 
 function hasEnded(run: ports.Stored<Run> | undefined): boolean {

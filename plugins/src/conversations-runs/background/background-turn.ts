@@ -45,8 +45,8 @@ export const attemptOf = ({ attempt }: { readonly attempt?: number | undefined }
  * The engine's work of an attempt. A turn that waits for a person has none, so that it takes no slot of its agent: another work continues it
  * after the wait of its number.
  */
-export function workIdOf(turnId: string, place: Pick<AcceptedTurn, "attempt" | "part">): string {
-  const attempt = attemptOf(place) === 1 ? "" : `!${place.attempt}`;
-  const part = place.part === undefined ? "" : `~${place.part}`;
+export function workIdOf(turnId: string, which: Pick<AcceptedTurn, "attempt" | "part">): string {
+  const attempt = attemptOf(which) === 1 ? "" : `!${which.attempt}`;
+  const part = which.part === undefined ? "" : `~${which.part}`;
   return `${turnId}${attempt}${part}`;
 }

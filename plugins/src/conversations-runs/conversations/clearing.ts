@@ -37,7 +37,7 @@ export function createClearing(given: {
       hints.fail(topicOf(conversationId), error);
       throw error;
     }
-    hints.tell(topicOf(conversationId), true);
+    hints.notify(topicOf(conversationId), true);
   };
 
   const empty = async (conversationId: string, sessionId: string | undefined): Promise<void> => {

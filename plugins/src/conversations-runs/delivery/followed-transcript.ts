@@ -27,9 +27,9 @@ export class FollowedTranscript {
   readonly #given: FollowedTranscriptGiven;
   readonly #pieces: Piece[] = [];
   /** The last sent events, without a gap. Older events are in the log. */
-  #told: { readonly event: TurnEvent; readonly size: number }[] = [];
-  #toldFrom = 0;
-  #toldCharacters = 0;
+  #received: { readonly event: TurnEvent; readonly size: number }[] = [];
+  #receivedFrom = 0;
+  #receivedCharacters = 0;
   #hasEnd = false;
   #hasLooked = false;
   #looking: Promise<void> | undefined;
@@ -42,7 +42,7 @@ export class FollowedTranscript {
   /** How many events are known. */
   get position(): number {
     // After its end, a turn whose process died may have sent more events than are written.
-    return this.#hasEnd ? this.#written : Math.max(this.#toldFrom + this.#told.length, this.#written);
+    return this.#hasEnd ? this.#written : Math.max(this.#receivedFrom + this.#received.length, this.#written);
   }
 
   /** Whether the end of the turn is written. */
@@ -53,15 +53,15 @@ export class FollowedTranscript {
   /** Add a sent event. Returns false if it was known before. */
   hear(event: TurnEvent, position: number, size: number): boolean {
     if (position < this.position || this.#hasEnd) return false;
-    if (position !== this.#toldFrom + this.#told.length) {
+    if (position !== this.#receivedFrom + this.#received.length) {
       // The events in between are in the log, or will be soon.
-      [this.#told, this.#toldFrom, this.#toldCharacters] = [[], position, 0];
+      [this.#received, this.#receivedFrom, this.#receivedCharacters] = [[], position, 0];
     }
-    this.#told.push({ event, size });
-    this.#toldCharacters += size;
-    while (this.#toldCharacters > FOLLOWED_CHARACTERS && this.#told.length > 1) {
-      this.#toldCharacters -= this.#told.shift()!.size;
-      this.#toldFrom++;
+    this.#received.push({ event, size });
+    this.#receivedCharacters += size;
+    while (this.#receivedCharacters > FOLLOWED_CHARACTERS && this.#received.length > 1) {
+      this.#receivedCharacters -= this.#received.shift()!.size;
+      this.#receivedFrom++;
     }
     return true;
   }
@@ -76,8 +76,8 @@ export class FollowedTranscript {
    * yet. The wait for events that are never written is short. Rejects with LogUnavailable.
    */
   async reach(count: number): Promise<void> {
-    const isToldWhole = this.#toldFrom === 0 && this.#told.length > 0;
-    if (!this.#hasLooked && !isToldWhole) await this.look();
+    const isReceivedWhole = this.#receivedFrom === 0 && this.#received.length > 0;
+    if (!this.#hasLooked && !isReceivedWhole) await this.look();
     for (let patience = FOLLOWED_PATIENCE; this.position < count && !this.#hasEnd && patience > 0; patience--) {
       await this.#given.clock.sleep(TRANSCRIPT_FLUSH_MS);
       await this.look();
@@ -90,8 +90,8 @@ export class FollowedTranscript {
    */
   async page(position: number): Promise<{ readonly events: readonly TurnEvent[]; readonly next: number }> {
     for (let patience = FOLLOWED_PATIENCE; position < this.position; patience--) {
-      if (position >= this.#toldFrom && position < this.#toldFrom + this.#told.length && !this.#hasEnd) {
-        const events = this.#told.slice(position - this.#toldFrom).map(({ event }) => event);
+      if (position >= this.#receivedFrom && position < this.#receivedFrom + this.#received.length && !this.#hasEnd) {
+        const events = this.#received.slice(position - this.#receivedFrom).map(({ event }) => event);
         return { events, next: position + events.length };
       }
       const piece = this.#pieces.findLast(({ first }) => first <= position);
@@ -101,7 +101,7 @@ export class FollowedTranscript {
         }
         return { events: [], next: piece.next };
       }
-      if (patience === 0) return { events: [], next: this.#toldFrom };
+      if (patience === 0) return { events: [], next: this.#receivedFrom };
       if (patience < FOLLOWED_PATIENCE) await this.#given.clock.sleep(TRANSCRIPT_FLUSH_MS);
       await this.look();
     }

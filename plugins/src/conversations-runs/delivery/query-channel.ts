@@ -203,7 +203,7 @@ export async function* writtenEvents(
 }
 
 /** The connections that one signal ends. */
-interface Held {
+interface Lease {
   readonly sockets: Set<string>;
   readonly end: () => void;
 }
@@ -214,7 +214,7 @@ interface Held {
  */
 export class SocketLeases {
   readonly #drop: (socketId: string) => void;
-  readonly #held = new Map<AbortSignal, Held>();
+  readonly #leases = new Map<AbortSignal, Lease>();
 
   constructor(drop: (socketId: string) => void) {
     this.#drop = drop;
@@ -224,27 +224,27 @@ export class SocketLeases {
   hold(socketId: string, ended: AbortSignal | undefined): void {
     if (!ended) return;
     if (ended.aborted) return this.#drop(socketId);
-    const known = this.#held.get(ended);
+    const known = this.#leases.get(ended);
     if (known) return void known.sockets.add(socketId);
     const sockets = new Set([socketId]);
     const end = () => {
-      this.#held.delete(ended);
+      this.#leases.delete(ended);
       for (const each of sockets) this.#drop(each);
     };
-    this.#held.set(ended, { sockets, end });
+    this.#leases.set(ended, { sockets, end });
     ended.addEventListener("abort", end, { once: true });
   }
 
   /** The connection has ended. */
   release(socketId: string, ended: AbortSignal | undefined): void {
-    const held = ended && this.#held.get(ended);
+    const held = ended && this.#leases.get(ended);
     if (!held?.sockets.delete(socketId) || held.sockets.size > 0) return;
-    this.#held.delete(ended!);
+    this.#leases.delete(ended!);
     ended!.removeEventListener("abort", held.end);
   }
 
   close(): void {
-    for (const [ended, { end }] of this.#held) ended.removeEventListener("abort", end);
-    this.#held.clear();
+    for (const [ended, { end }] of this.#leases) ended.removeEventListener("abort", end);
+    this.#leases.clear();
   }
 }

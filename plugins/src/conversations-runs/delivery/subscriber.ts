@@ -158,7 +158,7 @@ export interface NamedTurn extends NumberedTurn {
 export type SubscriberMessage =
   /** A turn sent an event. `upTo`: all turns up to this number, of that process and subscriber, have sent their first event. */
   | {
-      readonly kind: "told";
+      readonly kind: "event";
       readonly turn: NamedTurn;
       readonly event: TurnEvent;
       readonly position: number;

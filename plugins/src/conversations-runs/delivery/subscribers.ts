@@ -142,15 +142,15 @@ export class Subscribers {
   }
 
   /** A turn sent an event. */
-  tell(listener: Listener, watched: Watched, event: TurnEvent, position: number, size: number): void {
+  notify(listener: Listener, watched: Watched, event: TurnEvent, position: number, size: number): void {
     watched.isEnded ||= isEnd(event);
     const subscriber = this.#subscribers.get(keyOf(listener));
     if (!subscriber) return;
     if (subscriber.topic !== undefined) {
       const { clientRequestId, turnId, processId, number } = watched;
-      const upTo = position > 0 ? 0 : this.#toldUpTo(subscriber);
+      const upTo = position > 0 ? 0 : this.#sentUpTo(subscriber);
       this.#publish(subscriber.topic, {
-        kind: "told",
+        kind: "event",
         turn: { clientRequestId, turnId, processId, number },
         event,
         position,
@@ -220,7 +220,7 @@ export class Subscribers {
   }
 
   /** The number up to which all turns of a subscriber that began here have sent their first event. */
-  #toldUpTo({ watched }: Subscriber): number {
+  #sentUpTo({ watched }: Subscriber): number {
     const silent = watched.filter(({ elsewhere, transcript }) => !elsewhere && transcript.position === 0);
     return Math.min(this.#begun, ...silent.map(({ number }) => number - 1));
   }

@@ -120,7 +120,7 @@ export class TurnsElsewhere {
     const { bus, clock } = this.#given;
     if (subscriber.topic === undefined) return undefined;
     const subscription = bus.subscribe(subscriber.topic, {
-      told: (message) => this.#hear(subscriber, message as SubscriberMessage),
+      received: (message) => this.#hear(subscriber, message as SubscriberMessage),
       missed: () => this.#learnAgain(subscriber),
     });
     const waiting = new AbortController();
@@ -194,7 +194,7 @@ export class TurnsElsewhere {
     // A process that lost the turn may not know it yet, and tell more.
     if (subscriber.ended?.find(turn.clientRequestId)) return;
     const known = subscriber.watched.find((each) => each.clientRequestId === turn.clientRequestId);
-    const isFirst = message.kind === "told" && message.position === 0;
+    const isFirst = message.kind === "event" && message.position === 0;
     const watched = known ?? this.#watch(subscriber, turn, !isFirst);
     const { elsewhere } = watched;
     if (!elsewhere) return;
@@ -213,8 +213,8 @@ export class TurnsElsewhere {
     this.#given.release(subscriber, watched);
   }
 
-  /** `hasTold`: it may have sent events already. */
-  #watch(subscriber: Subscriber, turn: NamedTurn, hasTold: boolean): Watched {
+  /** `hasSent`: it may have sent events already. */
+  #watch(subscriber: Subscriber, turn: NamedTurn, hasSent: boolean): Watched {
     const { clientRequestId, turnId, processId, number } = turn;
     const { log, clock } = this.#given;
     const transcript = new FollowedTranscript(turnId, { log, clock, looked: () => this.#advance(subscriber, watched) });
@@ -227,7 +227,7 @@ export class TurnsElsewhere {
       const count = connection.start?.countOfOpen(turn) ?? 0;
       if (count > 0 && connection.behindOn(clientRequestId) === undefined) connection.fallBehind(clientRequestId, count);
     }
-    if (hasTold) void transcript.look().catch(() => {});
+    if (hasSent) void transcript.look().catch(() => {});
     this.#poll(subscriber);
     return watched;
   }

@@ -1,5 +1,5 @@
 import { isStoreAway, ports, retryWhileStoreAway } from "@portico/core";
-import { type Approval, toldOf } from "../approvals/approval.ts";
+import { type Approval, approvalContent } from "../approvals/approval.ts";
 import { type ReadTurn, readTurn } from "../approvals/paused-turn.ts";
 import type { TurnWait, TurnWaits } from "../approvals/turn-waits.ts";
 import { Produced } from "../turns/produced.ts";
@@ -11,7 +11,7 @@ import type { TurnStopped } from "../turns/turn-failed.ts";
 import { TurnTrace } from "../turns/turn-trace.ts";
 import { TurnOutput } from "../turns/turn-output.ts";
 import type { UserMessage } from "../turns/user-message.ts";
-import type { HeldCondition } from "../turns/while-held.ts";
+import type { OwnershipCondition } from "../turns/while-owned.ts";
 import { lostTurn, type LogLine, type Pausing, pauseTurn, stoppedTurn } from "./pause-turn.ts";
 import { type PlayGiven, type Playing, playTurn } from "./play-turn.ts";
 
@@ -50,16 +50,16 @@ export interface Execution extends Pick<Playing, "toolIds" | "said"> {
   /** Its transcript is open, and empty or as it was at the wait. */
   opened?(transcript: Transcript): void;
   /** Hears each event of the turn. */
-  readonly told: TranscriptGiven["told"];
+  readonly notify: TranscriptGiven["notify"];
   readonly deliver: (message: UserMessage, output: TurnOutput) => void | Promise<void>;
   /** Why it is to stop, as stores say. */
   stopOf(): Promise<string | undefined>;
   /** Its first commit. `isOver`: it has ended before, and is not played. */
-  begin(begun: HeldCondition): Promise<{ readonly stop: string | undefined; readonly isOver?: boolean }>;
+  begin(begun: OwnershipCondition): Promise<{ readonly stop: string | undefined; readonly isOver?: boolean }>;
   /** The commit with which it goes on after its wait. */
   goOn(
     wait: TurnWait,
-    begun: HeldCondition,
+    begun: OwnershipCondition,
   ): Promise<{ readonly stop: string | undefined; readonly approvals: readonly Approval[] }>;
   /** It has begun. */
   began?(transcript: Transcript): void;
@@ -84,12 +84,12 @@ export function createTurnExecutor(given: TurnExecutorGiven) {
     const whileAway = <T>(attempt: () => Promise<T>) => retryWhileStoreAway({ clock, signal }, attempt);
     const before: ReadTurn | undefined = wait && (await whileAway(() => readTurn(log, turn.turnId, wait.number)));
     const transcript = new Transcript(turn.turnId, {
-      ...{ log, clock, told: execution.told, before: before?.transcript },
-      held: engine.isShared ? context.held : undefined,
+      ...{ log, clock, notify: execution.notify, before: before?.transcript },
+      ownership: engine.isShared ? context.held : undefined,
     });
     execution.opened?.(transcript);
     const output = new TurnOutput(turn, transcript, before);
-    const trace = new TurnTrace(turn, given, before?.kept?.trace);
+    const trace = new TurnTrace(turn, given, before?.state?.trace);
     // Another process has the turn: what this one still says is not its.
     const onAbort = () => signal.reason instanceof ports.EngineFenced && transcript.stop();
     signal.addEventListener("abort", onAbort);
@@ -97,7 +97,7 @@ export function createTurnExecutor(given: TurnExecutorGiven) {
     const timer =
       timeoutMs === undefined
         ? undefined
-        : clock.after(Math.max(0, timeoutMs - (before?.kept?.executedMs ?? 0)), () => abort("background_timeout"));
+        : clock.after(Math.max(0, timeoutMs - (before?.state?.executedMs ?? 0)), () => abort("background_timeout"));
     try {
       const { isOver, stop, approvals } = await whileAway(() =>
         context.beginWith(async (begun) =>
@@ -108,14 +108,14 @@ export function createTurnExecutor(given: TurnExecutorGiven) {
       );
       if (isOver) return "over";
       if (!wait) execution.began?.(transcript);
-      for (const approval of approvals) output.tellApproval(toldOf(approval));
+      for (const approval of approvals) output.sayDecision(approvalContent(approval));
       const play = () =>
         playTurn(given, {
           ...{ context, turn, toolIds: execution.toolIds, said: execution.said, output, stopping, trace },
           deliver: (message) => execution.deliver(message, output),
-          resumed: before?.kept && { kept: before.kept, decided: approvals },
+          resumed: before?.state && { state: before.state, decided: approvals },
         });
-      const played = stop !== undefined ? stoppedTurn(output, stop) : wait && !before?.kept ? lostTurn(output) : await play();
+      const played = stop !== undefined ? stoppedTurn(output, stop) : wait && !before?.state ? lostTurn(output) : await play();
       const pausing = { turn, output, transcript, signal, of: execution.of, number: (wait?.number ?? 0) + 1 };
       const end =
         played.status === "waiting"
@@ -133,7 +133,7 @@ export function createTurnExecutor(given: TurnExecutorGiven) {
         if (isStoreAway(error) || error instanceof ports.EngineFenced) throw error;
         signal.throwIfAborted();
         telemetry.log.error("The end of a turn could not be kept as it was", { turn: turn.turnId }, error);
-        transcript.forgetHeld();
+        transcript.dropUnwritten();
         return write(notStored);
       });
       trace.delivered();

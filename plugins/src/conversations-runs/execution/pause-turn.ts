@@ -4,8 +4,8 @@ import type { PlayedTurn } from "../turns/turn.ts";
 import { leftBehind, type PausedEnd, type TurnEnd } from "../turns/turn-end.ts";
 import { TurnFailed, TurnStopped } from "../turns/turn-failed.ts";
 import type { TurnOutput } from "../turns/turn-output.ts";
-import { type Approval, toldOf } from "../approvals/approval.ts";
-import { keptEntries } from "../approvals/paused-turn.ts";
+import { type Approval, approvalContent } from "../approvals/approval.ts";
+import { stateEntries } from "../approvals/paused-turn.ts";
 import type { TurnWait, TurnWaits } from "../approvals/turn-waits.ts";
 
 /** An entry for a stream of the log. */
@@ -49,15 +49,15 @@ export interface PausingTurn {
 export async function pauseTurn(
   { clock, telemetry, waits }: PauseTurnGiven,
   { turn, output, transcript, signal, of, number }: PausingTurn,
-  { calls, kept, timeoutMs }: PausedEnd,
+  { calls, state, timeoutMs }: PausedEnd,
   write: (pausing: Pausing, entry: LogLine) => Promise<number | undefined>,
 ): Promise<TurnEnd | undefined> {
   const asked = { of, number, calls, at: clock.now(), timeoutMs };
   try {
-    const entries = keptEntries(turn.turnId, number, kept);
+    const entries = stateEntries(turn.turnId, number, state);
     const approvals = await retryWhileStoreAway({ clock, signal }, () => waits.ask(turn, asked));
     const pausing = { number, approvals, entries, writes: waits.begin(turn, asked, approvals) };
-    const events = output.askingFor(approvals.map(toldOf));
+    const events = output.askingFor(approvals.map(approvalContent));
     await retryWhileStoreAway({ clock, signal }, () => transcript.end(events, (entry) => write(pausing, entry)));
     return undefined;
   } catch (error) {

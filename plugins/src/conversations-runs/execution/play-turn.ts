@@ -2,7 +2,7 @@ import { describeCause, parseDuration, ports, retryWhileStoreAway, withHandledRe
 import type { Approval, AskedTool } from "../approvals/approval.ts";
 import type { Consents } from "../approvals/consents.ts";
 import { toolDigest } from "../approvals/digest.ts";
-import type { KeptTurn } from "../approvals/paused-turn.ts";
+import type { PausedState } from "../approvals/paused-turn.ts";
 import { ToolGate } from "../approvals/tool-gate.ts";
 import type { InstanceToolPolicy } from "../config.ts";
 import type { StoredSummary } from "../conversations/conversations.ts";
@@ -45,7 +45,7 @@ export interface PlayGiven {
 /** The part of its conversation that a turn gets. */
 export interface SaidToAgent extends Pick<ports.AgentTurn, "history" | "input"> {
   /** A summary of the first messages of `history` as the conversation keeps it. */
-  readonly keep?: (summary: ports.TurnSummary) => StoredSummary | undefined;
+  readonly toStored?: (summary: ports.TurnSummary) => StoredSummary | undefined;
 }
 
 /** One turn as it is played. */
@@ -64,7 +64,7 @@ export interface Playing {
   /** Aborts with TurnStopped when a user stops the turn. */
   readonly stopping: AbortSignal;
   /** A turn that goes on after a wait: what it kept, and the decisions. */
-  readonly resumed?: { readonly kept: KeptTurn; readonly decided: readonly Approval[] } | undefined;
+  readonly resumed?: { readonly state: PausedState; readonly decided: readonly Approval[] } | undefined;
 }
 
 /**
@@ -120,7 +120,7 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd | Pause
     argumentsFault,
   } = given;
   const { context, turn, toolIds, said, output, deliver, trace, resumed } = playing;
-  const executedMs = resumed?.kept.executedMs ?? 0;
+  const executedMs = resumed?.state.executedMs ?? 0;
   const beganAt = clock.now();
   const limited = limits.enter(turn, executedMs);
   const stopping = AbortSignal.any([playing.stopping, limited.signal]);
@@ -128,7 +128,7 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd | Pause
   const room = shownRoom.open();
   const written = () => retryWhileStoreAway({ clock, signal }, () => output.written());
   let hasCalledTool = resumed !== undefined;
-  let hasDelivered = resumed?.kept.hasDelivered ?? false;
+  let hasDelivered = resumed?.state.hasDelivered ?? false;
   const delivering = async (message: UserMessage): Promise<void> => {
     await deliver(message);
     hasDelivered = true;
@@ -160,7 +160,7 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd | Pause
         retryWhileStoreAway({ clock, signal }, () => consents.has({ userId, agentId, toolId }, digest)),
       decided: resumed?.decided ?? [],
     });
-    const [{ provider, model }, { history, input, keep }, offered] = await Promise.all([
+    const [{ provider, model }, { history, input, toStored }, offered] = await Promise.all([
       chooseModel(models, definition, turn.model, signal),
       said(signal, room),
       gatherTools(sources, wanted, { telemetry, written, argumentsFault, gate }, signal),
@@ -177,7 +177,7 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd | Pause
         tools: offered.definitions,
         maxTurns: turn.maxTurns ?? definition.maxTurns ?? MAX_TURNS,
         caller,
-        ...(resumed && { progress: resumed.kept.progress }),
+        ...(resumed && { progress: resumed.state.progress }),
       },
       // An engine may drop the promises of these functions.
       withHandledRejections<ports.TurnContext>({
@@ -204,8 +204,8 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd | Pause
       return {
         status: "waiting",
         calls: error.calls.map((call) => ({ ...call, tool: askedTool(offered.definitions, call.toolId) })),
-        kept: {
-          ...{ progress: error.progress, hasDelivered, trace: trace.toKeep() },
+        state: {
+          ...{ progress: error.progress, hasDelivered, trace: trace.toResume() },
           executedMs: executedMs + Math.max(0, clock.now() - beganAt),
         },
         timeoutMs: parseDuration(definition.toolPolicy?.approvalTimeout ?? "") ?? toolPolicy.approvalTimeoutMs,
@@ -213,7 +213,7 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd | Pause
     });
     if ("status" in outcome) return outcome;
     const { output: text, messages, toolCalls, usage, end } = outcome;
-    const summary = outcome.summary && keep?.(outcome.summary);
+    const summary = outcome.summary && toStored?.(outcome.summary);
     // An agent that sent its user a message has given its answer.
     const isWhole = end === "completed" || (end === "empty_answer" && hasDelivered);
     const { decided } = output.produced;

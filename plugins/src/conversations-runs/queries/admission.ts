@@ -73,12 +73,12 @@ export function createAdmission(given: {
       const ownSuffix = newIdSuffix(ids, now);
       const turnId = `turn_${ownSuffix}`;
       let holds: readonly ports.Write[];
-      let place: Place;
+      let location: TurnLocation;
       try {
         holds = await check(turnId);
-        place = await placeFor(submission, target, new Date(now).toISOString(), ownSuffix, turnId);
+        location = await locate(submission, target, new Date(now).toISOString(), ownSuffix, turnId);
         // A delegated turn belongs to a turn that was admitted. It is limited while it executes.
-        if (!submission.delegation) await limits.admit({ userId: submission.userId, agentId: place.agentId, turnId });
+        if (!submission.delegation) await limits.admit({ userId: submission.userId, agentId: location.agentId, turnId });
       } catch (error) {
         // An admitted submission stays admitted, even if its agent was removed or changed, or a limit is reached.
         const admitted = await requests.find(key);
@@ -86,13 +86,13 @@ export function createAdmission(given: {
         throw error;
       }
       const turn = {
-        ...toTurn(submission, place, turnId),
+        ...toTurn(submission, location, turnId),
         traceparent: telemetry.traceparent(),
         arrivedAt,
         acceptedAt: clock.now(),
       };
       const request = toRequest(submission, turn, now);
-      const records = [requests.write.put(key, request, "absent"), ...place.writes, ...holds];
+      const records = [requests.write.put(key, request, "absent"), ...location.writes, ...holds];
       try {
         await engine.start(workKind(turn.delegation?.chain.length ?? 0), turn.turnId, turn, { key: turn.sessionId, records });
       } catch (error) {
@@ -113,13 +113,13 @@ export function createAdmission(given: {
     },
   };
 
-  async function placeFor(
+  async function locate(
     submission: Submission,
     target: Target,
     at: string,
     ownSuffix: string,
     lastTurnId: string,
-  ): Promise<Place> {
+  ): Promise<TurnLocation> {
     const stored = "sessionId" in target ? await bySession(target.sessionId) : await byId(target.conversationId);
     if (stored === undefined) {
       if ("sessionId" in target) throw agentErrors.session_not_found();
@@ -149,13 +149,13 @@ export function createAdmission(given: {
       lastTurnId,
     };
     const { conversationId } = conversation;
-    const place = { conversationId, agentId: conversation.agentId, sessionId: `ses_${suffix}`, runId: `run_${suffix}` };
+    const location = { conversationId, agentId: conversation.agentId, sessionId: `ses_${suffix}`, runId: `run_${suffix}` };
     // Under the version that was read: a conversation that is cleared meanwhile takes no turn.
-    if (stored) return { ...place, writes: [conversations.write.put(conversationId, conversation, stored.version)] };
+    if (stored) return { ...location, writes: [conversations.write.put(conversationId, conversation, stored.version)] };
     // A new conversation is stored when its first turn starts, and is unknown before. The run of a delegated turn is reported immediately.
-    if (!delegation) return { ...place, opens: true, writes: [] };
-    const run = firstRun({ ...submission, ...place }, at);
-    return { ...place, writes: [conversations.write.put(conversationId, conversation, "absent"), ...runs.begin(run)] };
+    if (!delegation) return { ...location, opens: true, writes: [] };
+    const run = firstRun({ ...submission, ...location }, at);
+    return { ...location, writes: [conversations.write.put(conversationId, conversation, "absent"), ...runs.begin(run)] };
   }
 
   async function byId(conversationId: string | undefined) {
@@ -168,13 +168,17 @@ export function createAdmission(given: {
   }
 }
 
-interface Place extends Pick<Turn, "conversationId" | "agentId" | "sessionId" | "runId" | "opens"> {
+interface TurnLocation extends Pick<Turn, "conversationId" | "agentId" | "sessionId" | "runId" | "opens"> {
   readonly writes: readonly ports.Write[];
 }
 
-function toTurn(submission: Submission, { writes: _writes, ...place }: Place, turnId: string): Omit<Turn, "acceptedAt"> {
+function toTurn(
+  submission: Submission,
+  { writes: _writes, ...location }: TurnLocation,
+  turnId: string,
+): Omit<Turn, "acceptedAt"> {
   const { requestDigest: _requestDigest, contentDigest: _contentDigest, ...rest } = submission;
-  return { ...rest, ...place, turnId };
+  return { ...rest, ...location, turnId };
 }
 
 function toRequest(submission: Submission, turn: Turn, now: number): ClientRequest {

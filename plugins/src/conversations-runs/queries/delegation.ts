@@ -76,8 +76,8 @@ export class Delegations {
   };
 
   /** A turn ended: notifies the waiting caller. Undefined: its result is unknown here. */
-  tell({ clientRequestId, delegation }: Turn, end: DelegatedEnd | undefined): void {
-    if (delegation?.mode === "wait") this.#given.hints.tell(topicOf(clientRequestId), end ?? unknownEnd);
+  notify({ clientRequestId, delegation }: Turn, end: DelegatedEnd | undefined): void {
+    if (delegation?.mode === "wait") this.#given.hints.notify(topicOf(clientRequestId), end ?? unknownEnd);
   }
 }
 

@@ -14,7 +14,7 @@ import { boundedMessage } from "../turns/bounds.ts";
 import { endedTurn, endRun, notBefore, toReceipt, type TurnEnd } from "../turns/turn-end.ts";
 import type { Turn, TurnFile } from "../turns/turn.ts";
 import { TurnStopped } from "../turns/turn-failed.ts";
-import { type HeldCondition, writeWhileHeld } from "../turns/while-held.ts";
+import { type OwnershipCondition, writeWhileOwned } from "../turns/while-owned.ts";
 import { storedParts } from "../turns/shown-files.ts";
 
 export type QueryRecords = ReturnType<typeof createQueryRecords>;
@@ -115,11 +115,11 @@ export function createQueryRecords(given: {
     begin: (
       turn: Turn,
       number: number,
-      held: HeldCondition,
+      ownership: OwnershipCondition,
       before: StoredTurn,
     ): Promise<{ readonly stop: string | undefined }> => {
       let known: StoredTurn | undefined = before;
-      return writeWhileHeld(held, async (condition) => {
+      return writeWhileOwned(ownership, async (condition) => {
         const [{ request, run }, conversation] = await Promise.all([
           known ?? read(turn),
           conversations.find(turn.conversationId),
@@ -147,8 +147,8 @@ export function createQueryRecords(given: {
      * The turn begins to wait for a person: what it asks and keeps is durable, with the last entry of its transcript, which `entries` follow.
      * Returns the sequence number of that entry, or undefined where that was so before. Throws TurnStopped if the turn is to stop.
      */
-    wait: (turn: Turn, pausing: Pausing, transcript: LogLine, held: HeldCondition): Promise<number | undefined> =>
-      writeWhileHeld(held, async (condition) => {
+    wait: (turn: Turn, pausing: Pausing, transcript: LogLine, ownership: OwnershipCondition): Promise<number | undefined> =>
+      writeWhileOwned(ownership, async (condition) => {
         const [{ request, run }, conversation] = await Promise.all([read(turn), conversations.find(turn.conversationId)]);
         // The store took an earlier attempt, and its answer was lost.
         if (request.value.waits === pausing.number) return undefined;
@@ -172,9 +172,9 @@ export function createQueryRecords(given: {
     goOn: (
       turn: Turn,
       wait: TurnWait,
-      held: HeldCondition,
+      ownership: OwnershipCondition,
     ): Promise<{ readonly approvals: readonly Approval[]; readonly stop: string | undefined }> =>
-      writeWhileHeld(held, async (condition) => {
+      writeWhileOwned(ownership, async (condition) => {
         const now = clock.now();
         const [{ request, run }, conversation, ended] = await Promise.all([
           read(turn),
@@ -200,9 +200,9 @@ export function createQueryRecords(given: {
       end: TurnEnd,
       transcript: { readonly stream: string; readonly entry: object },
       number: number,
-      held: HeldCondition,
+      ownership: OwnershipCondition,
     ): Promise<number | undefined> =>
-      writeWhileHeld(held, async (condition) => {
+      writeWhileOwned(ownership, async (condition) => {
         const { request, run: before } = await read(turn);
         const { state } = request.value;
         if (state === "ended" || state === "tombstone") {

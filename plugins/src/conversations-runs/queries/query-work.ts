@@ -8,7 +8,7 @@ import type { Execution, TurnExecutor } from "../execution/execute-turn.ts";
 import type { SaidToAgent } from "../execution/play-turn.ts";
 import { EVENT_CHARACTERS, SUMMARY_CHARACTERS } from "../limits.ts";
 import { boundedText } from "../turns/bounds.ts";
-import { endWork, type HeldCondition } from "../turns/while-held.ts";
+import { endWork, type OwnershipCondition } from "../turns/while-owned.ts";
 import { createShownFiles, storedParts, type TurnRoom } from "../turns/shown-files.ts";
 import { identifiersOf, type Turn, type TurnEvent, transcriptStream } from "../turns/turn.ts";
 import { statusAfter, type TurnEnd } from "../turns/turn-end.ts";
@@ -66,7 +66,7 @@ export function createQueryWork(given: QueryWorkGiven) {
       ...{ turn, wait, of: "query" },
       opened: (transcript) =>
         void (watched = subscribers.watch(listener, turn, transcript, wait && beganIn(stored.request.value))),
-      told: (event, position, size) => subscribers.tell(listener, watched, event, position, size),
+      notify: (event, position, size) => subscribers.notify(listener, watched, event, position, size),
       said: (stopped, room) => everythingSaid(given, turn, stopped, room),
       deliver: (message, output) => output.deliver(message),
       stopOf: () => records.stopOf(turn),
@@ -111,11 +111,11 @@ export function createQueryWork(given: QueryWorkGiven) {
     }
   };
 
-  const closed = async (turn: Turn, held: HeldCondition, why: Partial<TurnEnd> = {}): Promise<void> => {
+  const closed = async (turn: Turn, ownership: OwnershipCondition, why: Partial<TurnEnd> = {}): Promise<void> => {
     const number = subscribers.count();
     await executor.close(turn, why, (end, seq) => {
       const entry = { stream: transcriptStream(turn.turnId), entry: { events: [endEvent(turn, end, seq)] } };
-      return records.end(turn, end, entry, number, held);
+      return records.end(turn, end, entry, number, ownership);
     });
     const began = await records.beganAs(turn);
     if (!began) return;
@@ -154,11 +154,11 @@ async function everythingSaid(
   const messages = [...earlier.map(({ parts }) => parts), storedParts(turn)];
   const shown = await createShownFiles({ files, userId: turn.userId, room }).show(messages, signal);
   const history = earlier.map(({ role }, index) => ({ role, parts: shown[index]! }));
-  const keep = ({ text, messages: count }: ports.TurnSummary) => {
+  const toStored = ({ text, messages: count }: ports.TurnSummary) => {
     const last = earlier[count - 1];
     return last && { type: "summary" as const, text: boundedText(text, SUMMARY_CHARACTERS), upTo: last.sequence };
   };
-  return { history, input: shown.at(-1)!, keep };
+  return { history, input: shown.at(-1)!, toStored };
 }
 
 /** `seq` is the last message's, so that a client knows whether it has all of them. */

@@ -1,5 +1,5 @@
 import type { ports } from "@portico/core";
-import { EVENT_CHARACTERS, KEPT_MESSAGE_CHARACTERS, RECEIPT_ARGUMENTS_CHARACTERS } from "../limits.ts";
+import { EVENT_CHARACTERS, STORED_MESSAGE_CHARACTERS, RECEIPT_ARGUMENTS_CHARACTERS } from "../limits.ts";
 import type { RecordedCall } from "./recorded-call.ts";
 
 /** Truncates a text to this number of characters, with a note if it was truncated. */
@@ -25,8 +25,8 @@ export function boundedResult(result: ports.ToolResult, most: number = EVENT_CHA
 
 /** A message that a conversation can keep: a log's entry has an end. */
 export function boundedMessage(message: ports.ConversationMessage): ports.ConversationMessage {
-  if (JSON.stringify(message).length <= KEPT_MESSAGE_CHARACTERS) return message;
-  const share = Math.floor(KEPT_MESSAGE_CHARACTERS / 2 / Math.max(message.parts.length, 1));
+  if (JSON.stringify(message).length <= STORED_MESSAGE_CHARACTERS) return message;
+  const share = Math.floor(STORED_MESSAGE_CHARACTERS / 2 / Math.max(message.parts.length, 1));
   return { ...message, parts: message.parts.map((part) => boundedPart(part, share)) };
 }
 

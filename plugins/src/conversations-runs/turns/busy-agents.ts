@@ -30,7 +30,7 @@ export class BusyAgents {
     this.#given = given;
     if (!given.isShared) return;
     const ask = () => this.#say(true);
-    const subscription = given.bus.subscribe(TOPIC, { told: (message) => this.#hear(message as Busy), missed: ask });
+    const subscription = given.bus.subscribe(TOPIC, { received: (message) => this.#hear(message as Busy), missed: ask });
     void subscription.active.then((isActive) => isActive && ask());
     scope.onClose(() => {
       subscription.close();

@@ -1,5 +1,5 @@
 import type { ports, Scope } from "@portico/core";
-import { BUSY_BELIEVED_MS, BUSY_REPEAT_MS, OPEN_TURNS_TOLD } from "../limits.ts";
+import { BUSY_BELIEVED_MS, BUSY_REPEAT_MS, OPEN_TURNS_PER_MESSAGE } from "../limits.ts";
 import type { SharedPorts } from "../shared-ports.ts";
 
 /** A turn that counts toward the turns at once. */
@@ -10,7 +10,7 @@ export interface OpenTurn {
 }
 
 /** What a process tells the others of its turns. */
-interface Told {
+interface OpenTurnsMessage {
   readonly process: string;
   readonly open: readonly (OpenTurn & { readonly forMs: number | null })[];
   readonly closed: readonly string[];
@@ -34,7 +34,7 @@ const TOPIC = "conversations-runs/open-turns";
 export class OpenTurns {
   readonly #given: OpenTurnsGiven;
   readonly #own = new Map<string, Known>();
-  readonly #told = new Set<string>();
+  readonly #shared = new Set<string>();
   /** By process, and then by turn. */
   readonly #elsewhere = new Map<string, Map<string, Known>>();
   #repeat: ports.Timer | undefined;
@@ -42,13 +42,16 @@ export class OpenTurns {
   constructor(given: OpenTurnsGiven, scope: Scope) {
     this.#given = given;
     if (!given.isShared) return;
-    const ask = () => this.#tell({ asks: true });
-    const subscription = given.bus.subscribe(TOPIC, { told: (message) => this.#hear(message as Told), missed: ask });
+    const ask = () => this.#publish({ asks: true });
+    const subscription = given.bus.subscribe(TOPIC, {
+      received: (message) => this.#hear(message as OpenTurnsMessage),
+      missed: ask,
+    });
     void subscription.active.then((isActive) => isActive && ask());
     scope.onClose(() => {
       subscription.close();
       this.#repeat?.cancel();
-      this.#tell({ closed: [...this.#told] });
+      this.#publish({ closed: [...this.#shared] });
     });
   }
 
@@ -61,14 +64,14 @@ export class OpenTurns {
   share(turnId: string): void {
     const turn = this.#own.get(turnId);
     if (!turn || !this.#given.isShared) return;
-    this.#told.add(turnId);
-    this.#tell({ open: [turn] });
-    this.#repeat ??= this.#given.clock.after(BUSY_REPEAT_MS, () => this.#tellAll());
+    this.#shared.add(turnId);
+    this.#publish({ open: [turn] });
+    this.#repeat ??= this.#given.clock.after(BUSY_REPEAT_MS, () => this.#publishAll());
   }
 
   close(turnId: string): void {
     this.#own.delete(turnId);
-    if (this.#told.delete(turnId)) this.#tell({ closed: [turnId] });
+    if (this.#shared.delete(turnId)) this.#publish({ closed: [turnId] });
   }
 
   /** All open turns that are known, each once. */
@@ -84,7 +87,7 @@ export class OpenTurns {
     const now = this.#given.clock.now();
     for (const turns of [this.#own, ...this.#elsewhere.values()])
       for (const [turnId, { until }] of turns) if (until <= now) turns.delete(turnId);
-    for (const turnId of this.#told) if (!this.#own.has(turnId)) this.#told.delete(turnId);
+    for (const turnId of this.#shared) if (!this.#own.has(turnId)) this.#shared.delete(turnId);
     for (const [process, turns] of this.#elsewhere) if (turns.size === 0) this.#elsewhere.delete(process);
   }
 
@@ -94,23 +97,31 @@ export class OpenTurns {
   }
 
   /** While turns are open, they are told again: others believe them for a short time only, because a process may die. */
-  #tellAll(): void {
+  #publishAll(): void {
     this.#forgetEnded();
     this.#repeat = undefined;
-    const turns = [...this.#told].map((turnId) => this.#own.get(turnId)!);
-    for (let from = 0; from < turns.length; from += OPEN_TURNS_TOLD)
-      this.#tell({ open: turns.slice(from, from + OPEN_TURNS_TOLD) });
-    if (turns.length > 0) this.#repeat = this.#given.clock.after(BUSY_REPEAT_MS, () => this.#tellAll());
+    const turns = [...this.#shared].map((turnId) => this.#own.get(turnId)!);
+    for (let from = 0; from < turns.length; from += OPEN_TURNS_PER_MESSAGE)
+      this.#publish({ open: turns.slice(from, from + OPEN_TURNS_PER_MESSAGE) });
+    if (turns.length > 0) this.#repeat = this.#given.clock.after(BUSY_REPEAT_MS, () => this.#publishAll());
   }
 
-  #tell({ open = [], closed = [], asks = false }: { open?: readonly Known[]; closed?: readonly string[]; asks?: boolean }): void {
+  #publish({
+    open = [],
+    closed = [],
+    asks = false,
+  }: {
+    open?: readonly Known[];
+    closed?: readonly string[];
+    asks?: boolean;
+  }): void {
     const { bus, clock, process } = this.#given;
     const now = clock.now();
-    const told = open.map(({ until, ...turn }) => ({ ...turn, forMs: until === Infinity ? null : until - now }));
-    bus.publish(TOPIC, { process, open: told, closed, asks } satisfies Told, { toOthers: true });
+    const sent = open.map(({ until, ...turn }) => ({ ...turn, forMs: until === Infinity ? null : until - now }));
+    bus.publish(TOPIC, { process, open: sent, closed, asks } satisfies OpenTurnsMessage, { toOthers: true });
   }
 
-  #hear({ process, open, closed, asks }: Told): void {
+  #hear({ process, open, closed, asks }: OpenTurnsMessage): void {
     this.#forgetEnded();
     const now = this.#given.clock.now();
     // It is not where it was accepted any more.
@@ -121,9 +132,9 @@ export class OpenTurns {
     for (const turnId of closed) turns.delete(turnId);
     if (turns.size > 0) this.#elsewhere.set(process, turns);
     else this.#elsewhere.delete(process);
-    if (asks && this.#told.size > 0) {
+    if (asks && this.#shared.size > 0) {
       this.#repeat?.cancel();
-      this.#tellAll();
+      this.#publishAll();
     }
   }
 }

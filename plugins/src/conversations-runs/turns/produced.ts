@@ -1,6 +1,6 @@
 import type { RecordedCall } from "./recorded-call.ts";
 import type { ports } from "@portico/core";
-import type { ToldDecision } from "../approvals/approval.ts";
+import type { EventDecision } from "../approvals/approval.ts";
 import { LeftMessages } from "./left-messages.ts";
 import type { TurnEvent } from "./turn.ts";
 
@@ -73,12 +73,12 @@ export class Produced {
 
 /** The decisions of people about the calls of a turn, as its events tell them. */
 export class DecidedCalls {
-  readonly #told: ToldDecision[] = [];
+  readonly #decisions: EventDecision[] = [];
 
   /** The content of an event of type `approval`. */
   add(content: unknown): void {
-    const told = content as ToldDecision | { readonly status: "waiting" };
-    if (told.status !== "waiting") this.#told.push(told);
+    const told = content as EventDecision | { readonly status: "waiting" };
+    if (told.status !== "waiting") this.#decisions.push(told);
   }
 
   /** All calls of the turn, as they were executed. */
@@ -96,7 +96,7 @@ export class DecidedCalls {
 
   /** The messages of the turn. Their calls keep the arguments of the model, which reads them again in later turns. */
   ofMessages(messages: readonly ports.ConversationMessage[]): readonly ports.ConversationMessage[] {
-    if (this.#told.length === 0) return messages;
+    if (this.#decisions.length === 0) return messages;
     const take = this.#taker();
     return messages.map((message) => ({
       ...message,
@@ -109,7 +109,7 @@ export class DecidedCalls {
 
   /** Each decision counts for one call: engines may give several calls one ID. */
   #taker() {
-    const left = [...this.#told];
+    const left = [...this.#decisions];
     return ({ callId, toolId }: Pick<ports.TurnToolCall, "callId" | "toolId">): ports.CallDecision | undefined => {
       const at = left.findIndex((told) => (told.toolCallId ?? told.callId) === callId && told.toolId === toolId);
       if (at === -1) return undefined;

@@ -34,7 +34,7 @@ export class RunningTurns {
   constructor(given: RunningTurnsGiven, scope: Scope) {
     this.#given = given;
     const subscription = given.bus.subscribe(TOPIC, {
-      told: (message) => {
+      received: (message) => {
         const { stopped, reason } = message as { readonly stopped: Stopped; readonly reason: string };
         this.stop(stopped, reason);
       },

@@ -1,23 +1,23 @@
 import type { ports } from "@portico/core";
-import { TRANSCRIPT_FLUSH_MS, TRANSCRIPT_HELD, TRANSCRIPT_PIECE_CHARACTERS } from "../limits.ts";
+import { TRANSCRIPT_FLUSH_MS, TRANSCRIPT_UNWRITTEN, TRANSCRIPT_PIECE_CHARACTERS } from "../limits.ts";
 import { type TurnEvent, transcriptStream } from "./turn.ts";
-import { type HeldCondition, whileHeld } from "./while-held.ts";
+import { type OwnershipCondition, whileOwned } from "./while-owned.ts";
 
 /** One entry of a transcript's stream: events that were written down together, or a part of what a waiting turn keeps. */
 interface Piece {
   readonly events: readonly TurnEvent[];
-  readonly kept?: KeptPiece | undefined;
+  readonly kept?: StatePiece | undefined;
 }
 
 /** A part of the text that a turn keeps while it waits. */
-export interface KeptPiece {
+export interface StatePiece {
   /** The turn's wait that it belongs to. */
   readonly wait: number;
   readonly text: string;
 }
 
 /** An event that is not written down yet, and about how many characters it takes. */
-interface Held {
+interface Unwritten {
   readonly event: TurnEvent;
   readonly size: number;
 }
@@ -32,9 +32,9 @@ export interface TranscriptGiven {
   readonly log: ports.EventLog;
   readonly clock: ports.Clock;
   /** With it, nothing is written after another process was given the turn. */
-  readonly held: HeldCondition;
+  readonly ownership: OwnershipCondition;
   /** Told of each event when it is there, with its position and about how many characters it takes. */
-  readonly told: (event: TurnEvent, position: number, size: number) => void;
+  readonly notify: (event: TurnEvent, position: number, size: number) => void;
   /** What is written of a turn that goes on after a wait, and its number of events. */
   readonly before?: { readonly written: readonly Written[]; readonly position: number } | undefined;
 }
@@ -46,8 +46,8 @@ export interface TranscriptGiven {
 export class Transcript {
   readonly #stream: string;
   readonly #given: TranscriptGiven;
-  #held: Held[] = [];
-  #heldFrom = 0;
+  #unwritten: Unwritten[] = [];
+  #unwrittenFrom = 0;
   #characters = 0;
   readonly #written: Written[] = [];
   #flushing: Promise<void> = Promise.resolve();
@@ -61,12 +61,12 @@ export class Transcript {
     this.#given = given;
     if (!given.before) return;
     this.#written.push(...given.before.written);
-    this.#heldFrom = given.before.position;
+    this.#unwrittenFrom = given.before.position;
   }
 
   /** How many events there are. */
   get position(): number {
-    return this.#heldFrom + this.#held.length;
+    return this.#unwrittenFrom + this.#unwritten.length;
   }
 
   /** Whether nothing is taken any more: the turn has come to its end, whatever its engine still says. */
@@ -77,14 +77,14 @@ export class Transcript {
   /** Tell and keep one event. Answers a promise where more is held than should be: wait for it before the next. */
   add(event: TurnEvent, size: number): void | Promise<void> {
     if (this.#isOver) return;
-    this.#held.push({ event, size });
+    this.#unwritten.push({ event, size });
     this.#characters += size;
-    this.#given.told(event, this.position - 1, size);
+    this.#given.notify(event, this.position - 1, size);
     this.#timer ??= this.#given.clock.after(untilNextFlush(this.#given.clock.now()), () => {
       this.#timer = undefined;
       void this.flush();
     });
-    if (this.#characters > TRANSCRIPT_HELD) return this.flush();
+    if (this.#characters > TRANSCRIPT_UNWRITTEN) return this.flush();
   }
 
   /** Resolves when everything so far is written. Rejects with LogUnavailable, and may be called again. Its result may be ignored. */
@@ -105,22 +105,22 @@ export class Transcript {
     this.stop();
     await this.#flushing.catch(() => {});
     // Several pieces' worth may wait where the log was away, and some of it may be there: that goes first.
-    if (this.#uncertain > 0 || sizeOf(this.#held) > TRANSCRIPT_PIECE_CHARACTERS) await this.#write();
-    const first = this.#heldFrom;
+    if (this.#uncertain > 0 || sizeOf(this.#unwritten) > TRANSCRIPT_PIECE_CHARACTERS) await this.#write();
+    const first = this.#unwrittenFrom;
     const sequence = await commit({
       stream: this.#stream,
-      entry: { events: [...this.#held.map(({ event }) => event), ...events] } satisfies Piece,
+      entry: { events: [...this.#unwritten.map(({ event }) => event), ...events] } satisfies Piece,
     });
     if (sequence !== undefined) this.#written.push({ first, sequence });
-    this.#heldFrom += this.#held.length + events.length;
-    const position = this.#heldFrom - events.length;
-    this.#held = [];
-    for (const [at, event] of events.entries()) this.#given.told(event, position + at, JSON.stringify(event.data).length);
+    this.#unwrittenFrom += this.#unwritten.length + events.length;
+    const position = this.#unwrittenFrom - events.length;
+    this.#unwritten = [];
+    for (const [at, event] of events.entries()) this.#given.notify(event, position + at, JSON.stringify(event.data).length);
   }
 
   /** Let go of what could not be written: the end must be, and it has an end of its own. */
-  forgetHeld(): void {
-    this.#held = [];
+  dropUnwritten(): void {
+    this.#unwritten = [];
     this.#characters = 0;
     this.#uncertain = 0;
   }
@@ -154,14 +154,14 @@ export class Transcript {
    * any more are left out. Rejects with LogUnavailable.
    */
   async page(position: number): Promise<{ readonly events: readonly TurnEvent[]; readonly next: number }> {
-    if (position >= this.#heldFrom) {
-      const events = this.#held.slice(position - this.#heldFrom).map(({ event }) => event);
+    if (position >= this.#unwrittenFrom) {
+      const events = this.#unwritten.slice(position - this.#unwrittenFrom).map(({ event }) => event);
       return { events, next: position + events.length };
     }
     const at = this.#written.findLastIndex(({ first }) => first <= position);
     const piece = this.#written[at];
-    const next = this.#written[at + 1]?.first ?? this.#heldFrom;
-    if (!piece) return { events: [], next: this.#written[0]?.first ?? this.#heldFrom };
+    const next = this.#written[at + 1]?.first ?? this.#unwrittenFrom;
+    if (!piece) return { events: [], next: this.#written[0]?.first ?? this.#unwrittenFrom };
     for await (const entry of this.#given.log.read(this.#stream, { from: piece.sequence, limit: 1 })) {
       return { events: eventsOf(entry).slice(position - piece.first), next };
     }
@@ -171,35 +171,35 @@ export class Transcript {
   async #write(): Promise<void> {
     this.#timer?.cancel();
     this.#timer = undefined;
-    for (let count = this.#held.length; count > 0;) {
-      const piece = this.#uncertain > 0 ? this.#held.slice(0, this.#uncertain) : this.#nextPiece(count);
+    for (let count = this.#unwritten.length; count > 0;) {
+      const piece = this.#uncertain > 0 ? this.#unwritten.slice(0, this.#uncertain) : this.#nextPiece(count);
       // Where the log fails, whether it is there is unknown; written again, it might be there twice.
       const found = this.#uncertain > 0 ? await this.#found() : undefined;
       this.#uncertain = piece.length;
       const entry: Piece = { events: piece.map(({ event }) => event) };
       const sequence = found ?? (await this.#append(entry));
       this.#uncertain = 0;
-      this.#written.push({ first: this.#heldFrom, sequence });
-      this.#heldFrom += piece.length;
-      this.#held = this.#held.slice(piece.length);
+      this.#written.push({ first: this.#unwrittenFrom, sequence });
+      this.#unwrittenFrom += piece.length;
+      this.#unwritten = this.#unwritten.slice(piece.length);
       this.#characters -= sizeOf(piece);
       count -= piece.length;
     }
   }
 
   async #append(entry: Piece): Promise<number> {
-    const { log, held } = this.#given;
-    if (!held) return log.append(this.#stream, entry);
-    const [sequence] = await whileHeld(held, (records) => log.appendAll([{ stream: this.#stream, entry }], { records }));
+    const { log, ownership } = this.#given;
+    if (!ownership) return log.append(this.#stream, entry);
+    const [sequence] = await whileOwned(ownership, (records) => log.appendAll([{ stream: this.#stream, entry }], { records }));
     return sequence!;
   }
 
-  #nextPiece(most: number): readonly Held[] {
-    const piece: Held[] = [];
+  #nextPiece(most: number): readonly Unwritten[] {
+    const piece: Unwritten[] = [];
     for (let size = 0; piece.length < most && size <= TRANSCRIPT_PIECE_CHARACTERS;) {
-      const held = this.#held[piece.length]!;
-      piece.push(held);
-      size += held.size;
+      const event = this.#unwritten[piece.length]!;
+      piece.push(event);
+      size += event.size;
     }
     return piece;
   }
@@ -221,8 +221,8 @@ function untilNextFlush(now: number): number {
   return TRANSCRIPT_FLUSH_MS - (now % TRANSCRIPT_FLUSH_MS);
 }
 
-function sizeOf(held: readonly Held[]): number {
-  return held.reduce((sum, { size }) => sum + size, 0);
+function sizeOf(events: readonly Unwritten[]): number {
+  return events.reduce((sum, { size }) => sum + size, 0);
 }
 
 /** The events of one entry of a transcript's stream; none of a damaged one. */
@@ -231,6 +231,6 @@ export function eventsOf(entry: ports.LogEntry): readonly TurnEvent[] {
 }
 
 /** The part of a waiting turn that an entry keeps. */
-export function keptOf(entry: ports.LogEntry): KeptPiece | undefined {
+export function statePieceOf(entry: ports.LogEntry): StatePiece | undefined {
   return entry.damaged ? undefined : (entry.entry as unknown as Piece).kept;
 }

@@ -1,5 +1,5 @@
 import { addModelUsage, type ports } from "@portico/core";
-import type { KeptTurn } from "../approvals/paused-turn.ts";
+import type { PausedState } from "../approvals/paused-turn.ts";
 import type { AskedCall } from "../approvals/turn-waits.ts";
 import type { StoredSummary } from "../conversations/conversations.ts";
 import { RECEIPT_TEXT_CHARACTERS, RUN_ERROR_CHARACTERS } from "../limits.ts";
@@ -37,7 +37,7 @@ export interface TurnEnd {
 export interface PausedEnd {
   readonly status: "waiting";
   readonly calls: readonly AskedCall[];
-  readonly kept: KeptTurn;
+  readonly state: PausedState;
   readonly timeoutMs: number;
 }
 

@@ -72,7 +72,7 @@ export class TurnOutput {
   }
 
   /** The decision about a call, when the turn goes on. */
-  tellApproval(content: object): void {
+  sayDecision(content: object): void {
     void this.#whole("assistant", "approval", content);
   }
 
@@ -99,17 +99,17 @@ export class TurnOutput {
     // A piece that no connection could carry at once becomes several.
     for (let from = 0; from < delta.length || from === 0; from += EVENT_CHARACTERS) {
       const part = delta.slice(from, from + EVENT_CHARACTERS);
-      taken = this.#tell({ id, role: "assistant", type, delta: part, seq: ++this.#seq }, part.length);
+      taken = this.#emit({ id, role: "assistant", type, delta: part, seq: ++this.#seq }, part.length);
     }
     return taken;
   }
 
   #whole(role: TurnMessage["role"], type: TurnMessage["type"], content: unknown): void | Promise<void> {
     this.#open = undefined;
-    return this.#tell({ id: this.#nextId(), role, type, content, seq: ++this.#seq }, JSON.stringify(content).length);
+    return this.#emit({ id: this.#nextId(), role, type, content, seq: ++this.#seq }, JSON.stringify(content).length);
   }
 
-  #tell(message: TurnMessage, size: number): void | Promise<void> {
+  #emit(message: TurnMessage, size: number): void | Promise<void> {
     const event = this.#event(message);
     this.produced.add(event);
     return this.#transcript.add(event, size + ENVELOPE_CHARACTERS);

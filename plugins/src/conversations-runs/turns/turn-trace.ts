@@ -30,7 +30,7 @@ export class TurnTrace {
   #leftOut = 0;
   #usage: ports.ModelUsage | undefined;
   /** Entries whose spans were told before a wait. */
-  #toldBefore = 0;
+  #reportedBefore = 0;
   #work: ports.WorkTrace | undefined;
   #traceId: string | undefined;
   #endedAt: number | undefined;
@@ -50,7 +50,7 @@ export class TurnTrace {
       this.#entries.push(...before.entries);
       this.#leftOut = before.leftOut;
       this.#usage = before.usage;
-      this.#toldBefore = before.entries.length;
+      this.#reportedBefore = before.entries.length;
       this.#add({ kind: "wait", start_ms: before.waitsAt, duration_ms: rounded(Math.max(0, this.#before - before.waitsAt)) });
       return;
     }
@@ -71,7 +71,7 @@ export class TurnTrace {
     this.#add(start);
     work.run(() => {
       this.#traceId = /^00-([0-9a-f]{32})-/.exec(this.#telemetry.traceparent() ?? "")?.[1];
-      for (const entry of this.#entries.slice(this.#toldBefore)) this.#tell(entry);
+      for (const entry of this.#entries.slice(this.#reportedBefore)) this.#report(entry);
     });
   }
 
@@ -120,7 +120,7 @@ export class TurnTrace {
   }
 
   /** What a turn keeps that begins to wait for a person now. */
-  toKeep(): TraceBefore {
+  toResume(): TraceBefore {
     return { entries: this.#entries, leftOut: this.#leftOut, waitsAt: rounded(this.ageMs), usage: this.#usage };
   }
 
@@ -132,7 +132,7 @@ export class TurnTrace {
   /** The end is written. */
   delivered(): void {
     const { kind, start_ms, duration_ms } = this.#delivery();
-    this.#work?.run(() => this.#tell({ kind, start_ms, duration_ms }));
+    this.#work?.run(() => this.#report({ kind, start_ms, duration_ms }));
   }
 
   /** The short form, for a receipt that is written now. */
@@ -171,7 +171,7 @@ export class TurnTrace {
     };
   }
 
-  #tell({ kind, start_ms, duration_ms }: TraceEntry): void {
+  #report({ kind, start_ms, duration_ms }: TraceEntry): void {
     const beganMsAgo = Math.max(0, this.ageMs - start_ms);
     this.#telemetry.work({ kind: "phase", phase: kind, beganMsAgo, lastedMs: duration_ms }).end();
   }

@@ -52,7 +52,7 @@ export class RunHints {
       hasNews = true;
       wake();
     };
-    const subscription = this.#bus.subscribe(topicOf(runId), { told: hear, missed: hear });
+    const subscription = this.#bus.subscribe(topicOf(runId), { received: hear, missed: hear });
     // Entries that were written before were not reported.
     void subscription.active.then(hear);
     signal.addEventListener("abort", hear, { once: true });
@@ -80,13 +80,13 @@ export class RunHints {
   read(runId: string, since: ReaderMark, takenOver: () => void): ports.BusSubscription {
     const topic = `${topicOf(runId)}/reader`;
     const announce = (): void => this.#bus.publish(topic, since);
-    const told = (message: unknown): void => {
+    const received = (message: unknown): void => {
       const other = message as ReaderMark;
       if (isLater(other, since)) takenOver();
       // The earlier reader was subscribed too late to hear of this one.
       else if (isLater(since, other)) announce();
     };
-    const subscription = this.#bus.subscribe(topic, { told, missed: announce });
+    const subscription = this.#bus.subscribe(topic, { received, missed: announce });
     void subscription.active.then((isActive) => isActive && announce());
     return subscription;
   }

@@ -20,7 +20,7 @@ export class HintLine {
     this.#lease = lease;
     this.#subscription?.close();
     this.#subscription = this.#bus.subscribe(topicOf(lease), {
-      told: (work) => {
+      received: (work) => {
         if (typeof work === "number") this.#executions.hint(work);
       },
       missed: () => this.#executions.hintAll(),

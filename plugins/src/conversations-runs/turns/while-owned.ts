@@ -1,19 +1,26 @@
 import { ports, writeAgain } from "@portico/core";
 
 /** The condition that an execution still has its work (`WorkContext.held`). Undefined where no other process can have it. */
-export type HeldCondition = ports.Write | undefined;
+export type OwnershipCondition = ports.Write | undefined;
 
 /** As `writeAgain`, with a condition among its writes. Throws EngineFenced when another process was given the work. */
-export function writeWhileHeld<T>(held: HeldCondition, attempt: (condition: readonly ports.Write[]) => Promise<T>): Promise<T> {
-  return writeAgain(() => whileHeld(held, attempt));
+export function writeWhileOwned<T>(
+  ownership: OwnershipCondition,
+  attempt: (condition: readonly ports.Write[]) => Promise<T>,
+): Promise<T> {
+  return writeAgain(() => whileOwned(ownership, attempt));
 }
 
 /** One write with the condition. Throws EngineFenced when another process was given the work. */
-export async function whileHeld<T>(held: HeldCondition, write: (condition: readonly ports.Write[]) => Promise<T>): Promise<T> {
+export async function whileOwned<T>(
+  ownership: OwnershipCondition,
+  write: (condition: readonly ports.Write[]) => Promise<T>,
+): Promise<T> {
   try {
-    return await write(held ? [held] : []);
+    return await write(ownership ? [ownership] : []);
   } catch (error) {
-    const isLost = error instanceof ports.RecordConflict && error.collection === held?.collection && error.id === held.id;
+    const isLost =
+      error instanceof ports.RecordConflict && error.collection === ownership?.collection && error.id === ownership.id;
     throw isLost ? new ports.EngineFenced("Another process executes the turn") : error;
   }
 }
