@@ -75,7 +75,7 @@ export { accessErrors } from "./grammar/error.ts";
 export { bearerToken, callerOf, instanceScheme, ownerScheme } from "./grammar/access.ts";
 export { CREDENTIAL_PREFIXES, type CredentialPrefix } from "./kit/credential-prefixes.ts";
 export { createEndedSessions, type EndedSessions } from "./kit/signed-tokens.ts";
-export { latestEnd } from "./kit/signed-tokens.ts";
+export { latestEnd, sessionIssuesSettings } from "./kit/signed-tokens.ts";
 export { createInstanceSessions } from "./kit/signed-tokens.ts";
 export { createSignedTokens, type SignedToken, type SignedTokenKind, type SignedTokens } from "./kit/signed-tokens.ts";
 export { isOriginAllowed, type OriginFacts } from "./http/origin-rule.ts";
@@ -141,6 +141,16 @@ export {
   secret,
   secretFromEnv,
 } from "./config/load-config.ts";
+export {
+  duration,
+  headerSecret,
+  keeping,
+  keepingMs,
+  keySecret,
+  milliseconds,
+  optionsOf,
+  settingName,
+} from "./config/option-schemas.ts";
 export { DURATION, parseDuration } from "./kit/time-text.ts";
 export { guardCall, reportFailure, withHandledRejections } from "./grammar/guard-call.ts";
 export { withoutEnd } from "./kit/text.ts";

@@ -50,7 +50,7 @@ async function play(
     told = [],
     models = ["echo-large"],
   }: {
-    options?: LoopOptions;
+    options?: LoopOptions["context"];
     result?: (at: number) => string;
     told?: ports.Saying[];
     models?: readonly string[] | "discover";
@@ -58,7 +58,11 @@ async function play(
 ): Promise<ports.TurnOutcome> {
   const at = { id: "main", type: "test", baseUrl: upstream.baseUrl, models };
   const provider = protocol === "messages" ? messagesHttp(at) : chatHttp(at);
-  const { port, close } = await openAdapter(loopAgentEngine(options), [provider, systemClock(), memoryTelemetry({})]);
+  const { port, close } = await openAdapter(loopAgentEngine({ context: options }), [
+    provider,
+    systemClock(),
+    memoryTelemetry({}),
+  ]);
   const { context } = rememberedContext(new Map(), {
     callTool: async ({ arguments: given }) => text(result((given as { at: number }).at)),
     say: (saying) => void told.push(saying),
@@ -131,7 +135,7 @@ describe.each<ports.ModelProtocol>(["messages", "chat-completions"])(
   (protocol) => {
     it("holds short results of earlier turns first: the oldest become short, and no turn is left out", async () => {
       const history = [1, 2, 3, 4].flatMap((at) => looked(at, `result ${at} ${"x".repeat(2000)}`));
-      await play(protocol, { history }, { options: { contextTokens: 2200 } });
+      await play(protocol, { history }, { options: { tokens: 2200 } });
       const sent = JSON.stringify((await bodies())[0].messages);
       for (const at of [1, 2, 3, 4]) expect(sent).toContain(`look at ${at}`);
       expect(sent).toContain("400 of 2009 characters are shown");
@@ -148,7 +152,7 @@ describe.each<ports.ModelProtocol>(["messages", "chat-completions"])(
       const outcome = await play(
         protocol,
         { history },
-        { options: { contextTokens: 4000, summarize: false }, result: (at) => `result ${at} ${"x".repeat(1500)}` },
+        { options: { tokens: 4000, summarize: false }, result: (at) => `result ${at} ${"x".repeat(1500)}` },
       );
       expect(outcome.output).toBe("done");
       const all = await bodies();
@@ -179,7 +183,7 @@ describe.each<ports.ModelProtocol>(["messages", "chat-completions"])(
         said("user", `ask ${at} ${"x".repeat(1500)}`),
         said("assistant", `say ${at}`),
       ]);
-      const options = { contextTokens: 2150 };
+      const options = { tokens: 2150 };
       const outcome = await play(protocol, { history }, { options, told });
       const [first, second] = await bodies();
       expect(words(first)).toMatch(/ask 1.*say 1.*ask 2.*ask 3/s);
@@ -214,8 +218,8 @@ describe.each<ports.ModelProtocol>(["messages", "chat-completions"])(
       ]);
       upstream.answerNext(json(400, { type: "error", error: { type: "invalid_request_error", message: "no" } }));
       upstream.answerAll(events(answerEvents(protocol, { text: "done" })));
-      const failed = await play(protocol, { history }, { options: { contextTokens: 2150 } });
-      const off = await play(protocol, { history }, { options: { contextTokens: 2150, summarize: false } });
+      const failed = await play(protocol, { history }, { options: { tokens: 2150 } });
+      const off = await play(protocol, { history }, { options: { tokens: 2150, summarize: false } });
       const agent = {
         name: "Agent",
         engine: "loop",
@@ -283,7 +287,7 @@ describe.each<ports.ModelProtocol>(["messages", "chat-completions"])(
       );
       upstream.answerAll(events(answerEvents(protocol, { text: "done" })));
       const history = looked(0, "x".repeat(1000));
-      await play(protocol, { history }, { options: { contextTokens: 2500, summarize: false }, result: () => "x".repeat(1000) });
+      await play(protocol, { history }, { options: { tokens: 2500, summarize: false }, result: () => "x".repeat(1000) });
       const [first, second] = await bodies();
       expect(JSON.stringify(first)).toContain("look at 0");
       expect(JSON.stringify(second)).not.toContain("look at 0");

@@ -72,8 +72,8 @@ describe.each(protocols)("the loop, with a provider of %s", (protocol) => {
     ...more,
   });
   const text = (value: string, isError = false): ports.ToolResult => ({ content: [{ type: "text", text: value }], isError });
-  const run = async (turn: ports.AgentTurn, context: ports.TurnContext, options?: LoopOptions) => {
-    const { port, close } = await open(options);
+  const run = async (turn: ports.AgentTurn, context: ports.TurnContext, options?: LoopOptions["context"]) => {
+    const { port, close } = await open({ context: options });
     try {
       return await port.run(turn, context);
     } finally {
@@ -161,7 +161,7 @@ describe.each(protocols)("the loop, with a provider of %s", (protocol) => {
 
   it("cuts long results of tools, with a note", async () => {
     const { context, said } = rememberedContext(new Map(), { callTool: async () => text("x".repeat(5000)) });
-    await run(turnOf(`look {"of":"a"}`, { tools: [tool("look")] }), context, { toolResultCharacters: 100 });
+    await run(turnOf(`look {"of":"a"}`, { tools: [tool("look")] }), context, { resultCharacters: 100 });
     const result = said.find((each) => each.type === "tool_result");
     expect(JSON.stringify(result)).toContain("100 of 5000 characters");
     expect(JSON.stringify(await body(2)).length).toBeLessThan(4000);
@@ -184,7 +184,7 @@ describe.each(protocols)("the loop, with a provider of %s", (protocol) => {
     ];
     const history = ["oldest", "older", "newest"].flatMap(turnAbout);
     await run(turnOf("now", { history, tools: [tool("look")] }), rememberedContext(new Map()).context, {
-      contextTokens: 700,
+      tokens: 700,
       summarize: false,
     });
     const sent = JSON.stringify((await body(1)).messages);

@@ -14,7 +14,7 @@ export interface FilesServiceOptions extends Omit<AgentServiceOptions, "plugins"
   /** In place of files. */
   readonly blobs?: Adapter;
   /** How long files are kept. */
-  readonly keeping?: Pick<Parameters<typeof attachmentsMedia>[0], "keepAttachmentsMs" | "keepMediaMs">;
+  readonly keeping?: Pick<Parameters<typeof attachmentsMedia>[0], "keepAttachments" | "keepMedia">;
 }
 
 /** An agent service that takes attachments and media. */
@@ -44,7 +44,7 @@ export async function startFilesService(options: FilesServiceOptions = {}): Prom
     ...rest,
     dataDir,
     adapters: [blobs ?? fileBlobs({ dir: filesDir }), hmacSigning({ key }), ...(options.adapters ?? [])],
-    plugins: [attachmentsMedia({ accelPrefix, ...keeping })],
+    plugins: [attachmentsMedia({ media: { accelPrefix }, ...keeping })],
   });
   const close = async () => {
     await service.close();

@@ -5,7 +5,8 @@ import { markForCache } from "./loop/cache-marks.ts";
 import { callSettings } from "./loop/call-settings.ts";
 import { callTools, noneCalled } from "./loop/call-tools.ts";
 import { ContextFit, type Said } from "./loop/context-fit.ts";
-import { type ContextOptions, type ContextSettings, contextSettings } from "./loop/context-settings.ts";
+import { type ContextOptions, RESULT_CHARACTERS } from "./loop-options.ts";
+import { type ContextSettings, contextSettings } from "./loop/context-settings.ts";
 import { estimateTextTokens, estimateTokens } from "./loop/context-window.ts";
 import { type CountedCalls, countedCalls } from "./loop/counted-calls.ts";
 import { CutAnswers } from "./loop/cut-answers.ts";
@@ -21,9 +22,9 @@ import { turnMeter } from "./loop/turn-meter.ts";
 import { splitForSummary, SUMMARY_TOKENS, summaryMessage, summaryPrompt, toSummary } from "./loop/summary.ts";
 
 /** Options of `loopAgentEngine`. */
-export interface LoopOptions extends ContextOptions {
-  /** Maximum characters of a tool's result that the model gets. Default: 50,000. */
-  readonly toolResultCharacters?: number | undefined;
+export interface LoopOptions {
+  /** How long requests to models may be, and what happens to longer ones. */
+  readonly context?: ContextOptions | undefined;
   /** Maximum tokens of a model's answer. Default: the model's own limit. */
   readonly maxOutputTokens?: number;
 }
@@ -45,7 +46,7 @@ export const loopAgentEngine = defineAdapter({
       canPause: true,
       async run(turn, context) {
         const provider = providerOf(models, turn);
-        const settings = await contextSettings(turn, options, { provider, clock, signal: context.signal });
+        const settings = await contextSettings(turn, options.context ?? {}, { provider, clock, signal: context.signal });
         const { userId, agentId } = turn.caller;
         const counted = countedCalls(usage, { source: "agent", userId, agentId });
         return new Loop(turn, context, { clock, telemetry, counted, checks, options, settings, provider }).run();
@@ -64,7 +65,6 @@ interface LoopGiven {
   readonly settings: ContextSettings;
 }
 
-const RESULT_CHARACTERS = 50_000;
 /** Messages of a conversation from which on the oldest are summarized, however short they are: no turn gets more than 2,000. */
 const MOST_MESSAGES = 1500;
 
@@ -142,7 +142,7 @@ class Loop {
     { calls, count, called }: Pick<Progress, "calls" | "count" | "called">,
     parts: readonly ports.MessagePart[],
   ): Promise<ports.TurnOutcome | undefined> {
-    const { toolResultCharacters: resultCharacters = RESULT_CHARACTERS } = this.#given.options;
+    const { resultCharacters = RESULT_CHARACTERS } = this.#given.options.context ?? {};
     const given = { context: this.#context, tools: this.#turn.tools, resultCharacters };
     const { results, waiting } = await callTools(given, calls, count, called);
     if (waiting.length > 0) {

@@ -34,6 +34,7 @@ export interface ConfigMarks {
   readonly env?: string;
   readonly secret?: boolean;
   readonly path?: boolean;
+  readonly about?: string;
 }
 
 /** Read a schema's shape. A schema of an unknown kind counts as a plain value of any type. */
@@ -89,7 +90,7 @@ function shapeOf(schema: SchemaParts, depth: number): ConfigShape {
   if (depth > DEEPEST) return ANY;
   const items = pipeItems(schema);
   const marks: ConfigMarks = Object.assign({}, ...items.map((item) => (item.type === "metadata" ? item.metadata : {})));
-  const description = items.findLast((item) => item.type === "description")?.description;
+  const description = items.findLast((item) => item.type === "description")?.description ?? marks.about;
   const inner = bareShape(schema, items, depth);
   const isSecret = marks.secret ?? inner.isSecret;
   return {
@@ -210,11 +211,12 @@ function stringInWords(items: readonly PipeItem[]): string {
 export type SecretInput = string | Secret | { readonly env: string } | { readonly file: string };
 
 /**
- * Mark a schema as readable from one environment variable: `v.optional(fromEnv("PROXY_PORT", port), 0)`. Numbers and booleans are
- * read strictly, lists and objects as JSON. Put the default around `fromEnv`, not inside it.
+ * Mark a schema as readable from one environment variable: `v.optional(fromEnv("PROXY_PORT", port, "Where it listens."), 0)`. Numbers and
+ * booleans are read strictly, lists and objects as JSON. Put the default around `fromEnv`, not inside it. `about` describes the key for
+ * people, as `v.description` does.
  */
-export function fromEnv<const S extends v.GenericSchema<any, any>>(name: string, schema: S) {
-  return v.pipe(schema, v.metadata({ env: name } satisfies ConfigMarks));
+export function fromEnv<const S extends v.GenericSchema<any, any>>(name: string, schema: S, about?: string) {
+  return v.pipe(schema, v.metadata({ env: name, ...(about !== undefined && { about }) } satisfies ConfigMarks));
 }
 
 /**

@@ -1,8 +1,11 @@
+import * as v from "valibot";
 import { CREDENTIAL_PREFIXES, type CredentialPrefix } from "./credential-prefixes.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
 import { type Signing, SigningUnavailable } from "../ports/signing.ts";
+import { milliseconds } from "../config/option-schemas.ts";
 import { Secret } from "../config/secret.ts";
+import { fromEnv } from "../config/shape.ts";
 import type { Records, Write } from "../ports/records.ts";
 import { readOncePerTurn } from "./store-calls.ts";
 import type { Caller } from "../ports/identity.ts";
@@ -114,6 +117,17 @@ export function createEndedSessions(records: Records): EndedSessions {
     },
   };
 }
+
+/** The option of plugins that issue credentials. Presets have it once, as a setting of agents. */
+export const sessionIssuesSettings = {
+  sessionIssuesMs: v.optional(
+    fromEnv(
+      "PORTICO_AGENT_SESSION_ISSUES_MS",
+      milliseconds(60_000),
+      "How long execution grants, safe tokens and webhook secrets are valid at most that the session of a sign-in link issues. Default: as long as those that the owner's token issues.",
+    ),
+  ),
+};
 
 /**
  * When a credential ends at the latest that a caller issues now, in milliseconds since 1970: `mostMs` after now if the caller's own token ends

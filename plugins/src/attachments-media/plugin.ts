@@ -42,7 +42,7 @@ export const attachmentsMedia = definePlugin({
     engine.chore("sweep-pending-uploads", { everyMs: PENDING_SWEEP_MS }, pending.sweep);
     engine.chore("sweep-files", FILES_SWEEP, createSweepFiles({ attachments, media, files, clock, settings }));
     scope.onReady(() => engine.ready());
-    const { accelPrefix } = settings;
+    const { accelPrefix } = settings.media;
     const accel = accelPrefix === undefined ? undefined : createAccelRedirect(blobs, accelPrefix);
     if (accelPrefix !== undefined && !accel)
       telemetry.log.warn("The blobs are not files: the service sends media itself, without X-Accel-Redirect");

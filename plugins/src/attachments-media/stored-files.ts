@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { createPendingUploads, type ports } from "@portico/core";
+import { createPendingUploads, keepingMs, type ports } from "@portico/core";
 import { type Attachment, attachmentKey, type Attachments, createAttachments } from "./attachments.ts";
 import type { AttachmentsMediaSettings } from "./config.ts";
 import { createMedia, type Media, type MediaFiles, mediaKey } from "./media.ts";
@@ -87,7 +87,7 @@ export function createSweepFiles(given: {
   readonly settings: AttachmentsMediaSettings;
 }): (closing: AbortSignal) => Promise<void> {
   const { attachments, media, files, clock, settings } = given;
-  const { keepAttachmentsMs, keepMediaMs } = settings;
+  const [keepAttachmentsMs, keepMediaMs] = [keepingMs(settings.keepAttachments), keepingMs(settings.keepMedia)];
   const beforeOf = (keepMs: number) => new Date(Math.max(clock.now() - keepMs, 0)).toISOString();
 
   return async (closing) => {

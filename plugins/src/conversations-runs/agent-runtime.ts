@@ -1,4 +1,4 @@
-import { auditWriter, defineAdapter, definePort, optional, type Port, ports } from "@portico/core";
+import { auditWriter, defineAdapter, definePort, keepingMs, optional, type Port, ports } from "@portico/core";
 import { SchemaChecks } from "@portico/core/kit";
 import * as v from "valibot";
 import { type Consents, createConsents } from "./approvals/consents.ts";
@@ -185,7 +185,7 @@ export const agentRuntime = defineAdapter({
       RUNS_SWEEP,
       createSweepRuns({
         ...{ runs, conversations, agents, engine, clock, ...settings },
-        keepRunsMs: settings.keepRunsMs,
+        keepRunsMs: keepingMs(settings.keepRuns),
         removed: createRemovedRuns({ records, log, runs, conversations, waits }),
         deliveries: createDeliveries(given),
       }),

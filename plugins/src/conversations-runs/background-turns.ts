@@ -1,4 +1,4 @@
-import { defineAdapter, optional, ports } from "@portico/core";
+import { defineAdapter, optional, parseDuration, ports } from "@portico/core";
 import * as v from "valibot";
 import { agentRuntimePort } from "./agent-runtime.ts";
 import { findAgentProblems } from "./agent-problems.ts";
@@ -35,7 +35,8 @@ export const backgroundTurns = defineAdapter({
   open(given, options: BackgroundTurnsOptions): ports.BackgroundTurns {
     const { runtime, engine, agents, tools, clock, ids, telemetry } = given;
     const { running, executor, runs, waits, checks } = runtime;
-    const { concurrencyPerAgent, timeoutMs, retryDelaysMs: delaysMs } = v.parse(backgroundTurnsConfig, options);
+    const { concurrencyPerAgent, timeoutMs, backgroundRetries } = v.parse(backgroundTurnsConfig, options);
+    const delaysMs = backgroundRetries.map((written) => parseDuration(written)!);
     const deliveries = createDeliveries(given);
     const records = createBackgroundRecords({ ...given, runs, waits });
     const retries = createPlannedRetries({ engine, clock, records, delaysMs, kind: KIND });

@@ -1,76 +1,120 @@
-import { record } from "@portico/core";
+import { duration, fromEnv, keeping, milliseconds, record } from "@portico/core";
 import * as v from "valibot";
 import {
-  APPROVAL_TIMEOUT_MS,
   AUTO_REPLAY_RETENTION_MS,
   BACKGROUND_CONCURRENCY,
-  BACKGROUND_RETRIES_MS,
+  BACKGROUND_RETRIES,
   BACKGROUND_TIMEOUT_MS,
-  LONGEST_RETRY_MS,
-  LONGEST_TIMEOUT_MS,
   MOST_RETRIES,
   SHOWN_BYTES,
   TOMBSTONE_RETENTION_MS,
 } from "./limits.ts";
 
-const milliseconds = v.pipe(v.number(), v.integer(), v.minValue(1000));
-
-const positive = v.pipe(v.number(), v.finite(), v.minValue(0));
-const limits = v.strictObject({
-  /** Input and output tokens of model calls, from midnight to midnight. */
-  tokensPerDay: v.optional(positive),
-  /** Costs of model calls, in the currency of the prices. */
-  moneyPerDay: v.optional(positive),
-  /** Turns that execute at the same time in one process. */
-  turnsAtOnce: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1))),
-  /** How long a turn may execute. */
-  turnSeconds: v.optional(v.pipe(positive, v.minValue(1))),
-});
+const amount = () => v.pipe(v.number(), v.minValue(0), v.finite());
+const count = () => v.pipe(v.number(), v.integer(), v.minValue(1));
+const limitsOf = (words: string) =>
+  v.optional(
+    v.pipe(
+      v.strictObject({
+        tokensPerDay: v.optional(v.pipe(amount(), v.description("Input and output tokens of model calls per day."))),
+        moneyPerDay: v.optional(v.pipe(amount(), v.description("Costs of model calls per day, in the currency of the prices."))),
+        turnsAtOnce: v.optional(v.pipe(count(), v.description("Turns at the same time, of all processes."))),
+        turnSeconds: v.optional(v.pipe(v.number(), v.finite(), v.minValue(1), v.description("Seconds that a turn may take."))),
+      }),
+      v.description(words),
+    ),
+  );
 const limitsByScope = v.strictObject({
-  /** All turns together. Tokens and money of workflows and of the proxy count, too. */
-  instance: v.optional(limits),
-  /** The turns of each user. */
-  user: v.optional(limits),
-  /** The turns of each agent. `limits` in an `agent.json` can only lower them. */
-  agent: v.optional(limits),
+  instance: limitsOf("All turns together."),
+  user: limitsOf("The turns of each user."),
+  agent: limitsOf("The turns of each agent. `limits` in an `agent.json` can only lower them."),
 });
 
 /** Limits of turns, by scope. */
 export type LimitsByScope = v.InferOutput<typeof limitsByScope>;
 
 const permission = v.picklist(["allow", "ask", "deny"]);
-/** Rules for tools: by their IDs, and by risk level for the others. */
-const toolPolicy = v.strictObject({
-  /** How long a call waits for its decision, where the agent says nothing; default: 24 hours. */
-  approvalTimeoutMs: v.optional(v.pipe(milliseconds, v.maxValue(LONGEST_TIMEOUT_MS)), APPROVAL_TIMEOUT_MS),
-  tools: v.optional(record(v.string(), permission)),
-  riskLevels: v.optional(
-    v.strictObject({
-      low: v.optional(permission),
-      medium: v.optional(permission),
-      high: v.optional(permission),
-      critical: v.optional(permission),
-    }),
+const ruleOf = (level: string) => v.optional(v.pipe(permission, v.description(`For tools of risk level \`${level}\`.`)));
+const toolPolicy = v.pipe(
+  v.strictObject({
+    tools: v.optional(v.pipe(record(v.string(), permission), v.description("`allow`, `ask` or `deny`, by tool ID."))),
+    riskLevels: v.optional(
+      v.pipe(
+        v.strictObject({ low: ruleOf("low"), medium: ruleOf("medium"), high: ruleOf("high"), critical: ruleOf("critical") }),
+        v.description("The same by risk level, for tools without a rule of their own."),
+      ),
+    ),
+    approvalTimeout: v.optional(
+      v.pipe(
+        duration("1s", "24d", "30m or 8h"),
+        v.description("How long a call waits for a person's decision, where the agent's own policy does not say."),
+      ),
+      "24h",
+    ),
+  }),
+  v.description(
+    "Which tools run at once, wait for a person's approval, or never run. `toolPolicy` in an `agent.json` can only be stricter.",
   ),
-});
+);
 
 /** The instance's rules for tools. */
 export type InstanceToolPolicy = v.InferOutput<typeof toolPolicy>;
 
-const runtimeEntries = {
-  /** Which tools run, wait for a person, or never run. `toolPolicy` in an `agent.json` can only be stricter. Default: no rules. */
+/** Limits of turns, which presets have as a setting of the instance. Limits of a day need an adapter of the port `usage`. */
+export const limitsSettings = { limits: v.optional(limitsByScope, {}) };
+
+/** Options of turns that presets have as settings of agents. */
+export const turnsSettings = {
+  keepRuns: v.optional(
+    fromEnv(
+      "PORTICO_AGENT_KEEP_RUNS",
+      keeping(),
+      "How long runs of agents are kept after their last turn, with their receipts, conversations and deliveries; at least 24h.",
+    ),
+    "forever",
+  ),
   toolPolicy: v.optional(toolPolicy, {}),
-  /** Limits of turns. Limits of a day need an adapter of the port `usage`. Default: no limits. */
-  limits: v.optional(limitsByScope, {}),
+};
+
+/** Options of background turns that presets have as settings of webhooks. */
+export const backgroundTurnsSettings = {
+  concurrencyPerAgent: v.optional(
+    fromEnv(
+      "PORTICO_WEBHOOK_CONCURRENCY_PER_AGENT",
+      count(),
+      "Events that one agent processes at the same time; others wait in a queue.",
+    ),
+    BACKGROUND_CONCURRENCY,
+  ),
+  timeoutMs: v.optional(
+    fromEnv("PORTICO_WEBHOOK_TIMEOUT_MS", milliseconds(1000), "Maximum duration of the work on one event."),
+    BACKGROUND_TIMEOUT_MS,
+  ),
+};
+
+/** Pauses between the attempts of a background turn, which presets have as a setting of agents. */
+export const backgroundRetriesSettings = {
+  backgroundRetries: v.optional(
+    fromEnv(
+      "PORTICO_AGENT_BACKGROUND_RETRIES",
+      v.pipe(v.array(duration("1s", "24h", "5m")), v.maxLength(MOST_RETRIES)),
+      "Pauses before further attempts of a background turn whose model's provider was away. An empty list switches them off.",
+    ),
+    [...BACKGROUND_RETRIES],
+  ),
+};
+
+/** Options of background turns. */
+export const backgroundTurnsConfig = v.strictObject({ ...backgroundTurnsSettings, ...backgroundRetriesSettings });
+
+const replayMs = v.pipe(v.number(), v.integer(), v.minValue(1000));
+const runtimeEntries = {
+  ...turnsSettings,
+  ...limitsSettings,
   /** How long a client may replay a request with identical IDs. The turn's output is kept for the same time. Default: 10 minutes. */
-  autoReplayRetentionMs: v.optional(milliseconds, AUTO_REPLAY_RETENTION_MS),
-  /** How long a request's ID is remembered after its turn ended; default: 24 hours. */
-  tombstoneRetentionMs: v.optional(milliseconds, TOMBSTONE_RETENTION_MS),
-  /**
-   * How long runs are kept after their last turn, with their receipts, conversations and deliveries, in milliseconds. At least 24 hours and
-   * `tombstoneRetentionMs`, because clients may look up their submissions for that long. Default: forever.
-   */
-  keepRunsMs: v.optional(v.pipe(v.number(), v.minValue(0))),
+  autoReplayRetentionMs: v.optional(replayMs, AUTO_REPLAY_RETENTION_MS),
+  /** How long a request's ID is remembered after its turn ended; default: 24 hours. Runs are kept for at least this time. */
+  tombstoneRetentionMs: v.optional(replayMs, TOMBSTONE_RETENTION_MS),
   /** Bytes of users' files that all executing turns together hold in memory to show them to models; default: 256 MiB. */
   shownBytes: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0)), SHOWN_BYTES),
 };
@@ -83,21 +127,6 @@ function isReplayRemembered({
   return autoReplayRetentionMs <= tombstoneRetentionMs;
 }
 const REPLAY_EXPECTED = "autoReplayRetentionMs no longer than tombstoneRetentionMs";
-
-/** Options of background turns. */
-export const backgroundTurnsConfig = v.strictObject({
-  /** Turns of one agent that execute at once; default: 4. */
-  concurrencyPerAgent: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), BACKGROUND_CONCURRENCY),
-  /** How long one turn may take; default: 30 minutes. */
-  timeoutMs: v.optional(v.pipe(milliseconds, v.maxValue(LONGEST_TIMEOUT_MS)), BACKGROUND_TIMEOUT_MS),
-  /**
-   * Pauses before further attempts of a turn whose model's provider is away, in milliseconds. Without any, such a turn fails at once. Default:
-   * 1, 5, 15 and 30 minutes.
-   */
-  retryDelaysMs: v.optional(v.pipe(v.array(v.pipe(milliseconds, v.maxValue(LONGEST_RETRY_MS))), v.maxLength(MOST_RETRIES)), [
-    ...BACKGROUND_RETRIES_MS,
-  ]),
-});
 
 /** Options of turns, without options of the area's routes. */
 export const agentTurnsConfig = v.pipe(
@@ -126,7 +155,10 @@ export const agentRuntimeConfig = v.pipe(
   v.check((options) => isReplayRemembered(options), REPLAY_EXPECTED),
 );
 
+/** Options of the runtime of turns alone, as callers write them. */
 export type AgentRuntimeOptions = v.InferInput<typeof agentRuntimeConfig>;
+/** The same after parsing. */
 export type AgentRuntimeSettings = v.InferOutput<typeof agentRuntimeConfig>;
 
+/** Options of background turns, as callers write them. */
 export type BackgroundTurnsOptions = v.InferInput<typeof backgroundTurnsConfig>;

@@ -16,8 +16,7 @@ export const MAX_TURNS = 20;
 /** Most model calls of one turn that a query or an agent can ask for (specification 8). */
 export const MAX_TURNS_MAXIMUM = 100;
 
-/** How long a call waits for a person's decision, where the agent says nothing; characters of a tool's description, and of a comment. */
-export const APPROVAL_TIMEOUT_MS = 24 * 60 * 60_000;
+/** Of a call that waits for a person's decision: characters of the tool's description, and of a comment. */
 export const APPROVAL_DESCRIPTION_CHARACTERS = 4096;
 export const APPROVAL_COMMENT_CHARACTERS = 4096;
 /** Characters of what an engine keeps of a turn that waits, and of one entry of the log with a part of it. */
@@ -147,11 +146,8 @@ export const REFERENCE_LENGTH = 4096;
 export const BACKGROUND_CONCURRENCY = 4;
 export const BACKGROUND_TIMEOUT_MS = 30 * 60_000;
 /** Pauses before further attempts of a background turn whose model's provider is away (specification: not shown). */
-export const BACKGROUND_RETRIES_MS: readonly number[] = [1, 5, 15, 30].map((minutes) => minutes * 60_000);
+export const BACKGROUND_RETRIES = ["1m", "5m", "15m", "30m"] as const;
 export const MOST_RETRIES = 20;
-export const LONGEST_RETRY_MS = 24 * 60 * 60_000;
-/** The longest that a timer waits. */
-export const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** Files of one query, and bytes of media that a model is shown at once: the newest go first. */
 export const QUERY_FILES = 32;

@@ -1,8 +1,21 @@
-import type { Live, ports, Secret } from "@portico/core";
+import { fromEnv, type Live, type ports, type Secret } from "@portico/core";
 import * as v from "valibot";
 
 /** Reads the tokens of an instance that are not safe tokens. */
 export type ReadOwnTokens = (secrets: ports.Secrets) => Promise<readonly Secret[]>;
+
+/** Options of the management of safe tokens that presets have as settings of the instance. */
+export const safeTokenSettings = {
+  // The tool is `ComputeCredential` with `raw: true` (open points 2).
+  allowRawCredentials: v.optional(
+    fromEnv(
+      "PORTICO_ALLOW_RAW_CREDENTIALS",
+      v.boolean(),
+      "Whether an agent's tool may receive a provider's real key, after confirmation.",
+    ),
+    false,
+  ),
+};
 
 /** Options of the model proxy. */
 export const modelProxyConfig = v.strictObject({

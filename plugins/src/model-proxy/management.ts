@@ -1,5 +1,17 @@
-import { auditActor, definePlugin, latestEnd, optional, ownerGuard, ownerScheme, ports, record, Secret } from "@portico/core";
+import {
+  auditActor,
+  definePlugin,
+  latestEnd,
+  optional,
+  ownerGuard,
+  ownerScheme,
+  ports,
+  record,
+  Secret,
+  sessionIssuesSettings,
+} from "@portico/core";
 import * as v from "valibot";
+import { safeTokenSettings } from "./config.ts";
 import { credentialTool, type ProviderCredentials } from "./credential-tool.ts";
 import { managementErrors } from "./errors.ts";
 import { safeTokenContract } from "./management-contract.ts";
@@ -41,8 +53,8 @@ export const safeTokenManagement = definePlugin({
   name: "safe-tokens",
   summary: "Safe tokens for the model proxy, and the providers that they can be bound to.",
   config: v.strictObject({
-    /** Whether the tool `ComputeCredential` returns a provider's real key for `raw: true` (open points 2). Default: it is refused. */
-    allowRawCredentials: v.optional(v.boolean(), false),
+    ...safeTokenSettings,
+    ...sessionIssuesSettings,
     /** The real keys by provider configuration ID, or a function that returns the present ones; needed for `raw` only. */
     credentials: v.optional(
       v.union([
@@ -57,11 +69,6 @@ export const safeTokenManagement = definePlugin({
     ),
     /** What models cost. Default: there are no prices. */
     prices: v.optional(v.custom<ProviderPrices>((value) => typeof value === "object" && value !== null, "prices")),
-    /**
-     * How long a safe token that the session of a sign-in link issues may be valid, in milliseconds. Default: as long as one that the owner's token
-     * issues.
-     */
-    sessionIssuesMs: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1000))),
   }),
   needs: {
     models: ports.models,

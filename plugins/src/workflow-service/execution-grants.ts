@@ -1,4 +1,13 @@
-import { auditActor, definePlugin, latestEnd, optional, ownerGuard, ownerScheme, ports } from "@portico/core";
+import {
+  auditActor,
+  definePlugin,
+  latestEnd,
+  optional,
+  ownerGuard,
+  ownerScheme,
+  ports,
+  sessionIssuesSettings,
+} from "@portico/core";
 import * as v from "valibot";
 import { executionGrantContract, executionGrantErrors } from "./execution-grants-contract.ts";
 import { isDefinitionId } from "./definition/document-schema.ts";
@@ -9,13 +18,7 @@ import { workflowRuntime } from "./workflow-runtime.ts";
 export const executionGrants = definePlugin({
   name: "execution-grants",
   summary: "Execution grants, with which one run of a workflow is started.",
-  config: v.strictObject({
-    /**
-     * How long a grant that the session of a sign-in link issues may be valid, in milliseconds. Default: as long as one that the owner's token
-     * issues.
-     */
-    sessionIssuesMs: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1000))),
-  }),
+  config: v.strictObject(sessionIssuesSettings),
   needs: {
     runtime: workflowRuntime,
     signing: ports.signing,

@@ -1,4 +1,4 @@
-import { defineAdapter, definePort, optional, PENDING_SWEEP_MS, type Port, ports, type Secret } from "@portico/core";
+import { defineAdapter, definePort, keepingMs, optional, PENDING_SWEEP_MS, type Port, ports, type Secret } from "@portico/core";
 import { SchemaChecks } from "@portico/core/kit";
 import * as v from "valibot";
 import { type ApprovalLinks, createApprovalLinks } from "./approvals/approval-links.ts";
@@ -183,7 +183,7 @@ export const workflowServiceRuntime = defineAdapter({
     });
     const sweep = createSweep({
       ...{ runs, gates, definitions, usedGrants, eventLog: log, clock, log: telemetry.log, files },
-      keepMs: settings.keepRunsMs,
+      keepMs: keepingMs(settings.keepRuns),
     });
     engine.chore("settle-workflow-runs", { everyMs: SETTLE_MS }, (signal) =>
       settleRuns({ engine, runs, live, clock, hints, instance }, signal),

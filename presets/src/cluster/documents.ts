@@ -1,12 +1,12 @@
 import { loopAgentEngine } from "@portico/adapters/agent-engines/loop";
+import { loopSettings } from "@portico/adapters/agent-engines/loop-options";
 import { documentAgents } from "@portico/adapters/agents/documents";
 import { recordDocuments } from "@portico/adapters/documents/records";
 import { sharedFolderDocuments } from "@portico/cluster/documents/shared-folder";
 import { AGENT_DEPTH } from "@portico/adapters/stores/agent-documents";
 import { DEFINITION_DEPTH } from "@portico/adapters/stores/workflow-folder";
-import type { Adapter } from "@portico/core";
+import { type Adapter, optionsOf } from "@portico/core";
 import type { PlatformSettings } from "../settings/platform.ts";
-import { loopOptions } from "../platform/agents-of.ts";
 
 /** The agents of a cluster, and what executes their turns. */
 export function clusterAgents({ cluster, agent }: PlatformSettings): readonly Adapter[] {
@@ -15,7 +15,7 @@ export function clusterAgents({ cluster, agent }: PlatformSettings): readonly Ad
     cluster.documents === "database"
       ? [recordDocuments({ id: "agents" }), documentAgents({})]
       : [sharedFolderDocuments({ id: "agents", dir, depth: AGENT_DEPTH }), documentAgents({ directory: dir })];
-  return [...documents, loopAgentEngine(loopOptions(agent))];
+  return [...documents, loopAgentEngine(optionsOf(loopSettings, agent))];
 }
 
 /** The workflow definitions of a cluster. */

@@ -1,6 +1,14 @@
 import { hostname } from "node:os";
 import { socketIoRealtime } from "@portico/adapters/realtime/socket-io";
-import { type Adapter, instanceAccess, isOriginAllowed, parseDuration, type Preset, type Secret } from "@portico/core";
+import {
+  type Adapter,
+  instanceAccess,
+  isOriginAllowed,
+  optionsOf,
+  type Preset,
+  type Secret,
+  sessionIssuesSettings,
+} from "@portico/core";
 import { agentDocuments } from "@portico/operator/agent-documents";
 import { agentSchedules } from "@portico/operator/agent-schedules";
 import { agentWebhook } from "@portico/plugins/agent-webhook";
@@ -11,13 +19,14 @@ import { conversationsRuns } from "@portico/plugins/conversations-runs";
 import { limitsPage } from "@portico/operator/limits";
 import { listeners as listenersPage } from "@portico/operator/listeners";
 import { logPage } from "@portico/operator/log";
+import { safeTokenSettings } from "@portico/plugins/model-proxy/config";
 import { signIn } from "@portico/plugins/sign-in";
 import { measurements } from "@portico/operator/measurements";
 import { usagePage } from "@portico/operator/usage";
 import { safeTokenManagement } from "@portico/plugins/model-proxy/management";
-import { keepingMs } from "../settings/keeping.ts";
-import { toolPolicyOf } from "../settings/tool-policy.ts";
-import { agentsOf } from "./agents-of.ts";
+import { agentWebhookSettings } from "@portico/plugins/agent-webhook/config";
+import { attachmentsMediaSettings } from "@portico/plugins/attachments-media/config";
+import { agentsOf, turnsOf } from "./agents-of.ts";
 import { pagesOf } from "../settings/allowed-origins.ts";
 import type { Observed } from "./observed.ts";
 import { limitsOf } from "./limits-of.ts";
@@ -47,10 +56,7 @@ export function agentService(
 ): Required<Pick<Preset, "adapters" | "plugins" | "surfaces">> {
   const { settings, providers } = options;
   const urls = addresses ?? options.listeners ?? (() => ({}));
-  const { keepRuns, keepAttachments, keepMedia } = settings.agent;
-  const { management, ...webhooks } = settings.agent.webhooks;
-  const retryDelaysMs = settings.agent.backgroundRetries.map((written) => parseDuration(written)!);
-  const background = { ...webhooks, retryDelaysMs };
+  const issues = optionsOf(sessionIssuesSettings, settings.agent);
   const allowedOrigins = pagesOf(settings.agent);
   return {
     adapters: [
@@ -58,19 +64,16 @@ export function agentService(
       socketIoRealtime({ allowOrigin: (facts) => isOriginAllowed(facts, allowedOrigins) }),
     ],
     plugins: [
-      conversationsRuns({
-        ...{ background, limits: settings.limits, version: VERSION, keepRunsMs: keepingMs(keepRuns) },
-        toolPolicy: toolPolicyOf(settings.agent.toolPolicy),
+      conversationsRuns({ ...turnsOf(settings), version: VERSION }),
+      attachmentsMedia(optionsOf(attachmentsMediaSettings, settings.agent)),
+      agentWebhook({
+        mode: settings.instance.mode,
+        ...issues,
+        ...optionsOf(agentWebhookSettings, settings.agent.webhooks),
       }),
-      attachmentsMedia({
-        ...settings.agent.media,
-        keepAttachmentsMs: keepingMs(keepAttachments),
-        keepMediaMs: keepingMs(keepMedia),
-      }),
-      agentWebhook({ mode: settings.instance.mode, management, sessionIssuesMs: settings.agent.sessionIssuesMs }),
       safeTokenManagement({
-        allowRawCredentials: settings.allowRawCredentials,
-        sessionIssuesMs: settings.agent.sessionIssuesMs,
+        ...issues,
+        ...optionsOf(safeTokenSettings, settings),
         credentials: () => credentialsOf(providers),
         sources: () => providerSources(providers, options.listing),
         ...(settings.prices && { prices: providerPrices(settings.prices) }),

@@ -1,16 +1,25 @@
-import type { LoopOptions } from "@portico/adapters/agent-engines/loop";
+import { loopSettings } from "@portico/adapters/agent-engines/loop-options";
 import { agentDocuments } from "@portico/adapters/stores/agent-documents";
-import type { Adapter } from "@portico/core";
+import { type Adapter, optionsOf } from "@portico/core";
+import {
+  backgroundRetriesSettings,
+  backgroundTurnsSettings,
+  limitsSettings,
+  turnsSettings,
+} from "@portico/plugins/conversations-runs/config";
 import type { PlatformSettings } from "../settings/platform.ts";
 import { agentsAt } from "../settings/documents-place.ts";
 
 /** The agents of the settings, and what executes their turns. */
 export function agentsOf(agent: PlatformSettings["agent"]): readonly Adapter[] {
-  return agentDocuments(agentsAt(agent), loopOptions(agent));
+  return agentDocuments(agentsAt(agent), optionsOf(loopSettings, agent));
 }
 
-/** The settings of the built-in agent engine. */
-export function loopOptions({ context }: PlatformSettings["agent"]): LoopOptions {
-  const { tokens, tokensOf, resultCharacters, ...switches } = context;
-  return { contextTokens: tokens, contextTokensOf: tokensOf, toolResultCharacters: resultCharacters, ...switches };
+/** Options of the agents' turns. */
+export function turnsOf({ agent, ...settings }: PlatformSettings) {
+  return {
+    ...optionsOf(limitsSettings, settings),
+    ...optionsOf(turnsSettings, agent),
+    background: { ...optionsOf(backgroundRetriesSettings, agent), ...optionsOf(backgroundTurnsSettings, agent.webhooks) },
+  };
 }

@@ -1,8 +1,7 @@
 import { recordAudit } from "@portico/adapters/audit/records";
 import type { EndedRequests } from "@portico/adapters/telemetry/ended-requests";
 import { recordUsage } from "@portico/adapters/usage/records";
-import type { Adapter } from "@portico/core";
-import { keepingMs } from "../settings/keeping.ts";
+import { type Adapter, keepingMs } from "@portico/core";
 import type { PlatformSettings } from "../settings/platform.ts";
 
 /** The audit of an instance, in its records. */

@@ -1,7 +1,7 @@
 import { createEndedRequests } from "@portico/adapters/telemetry/ended-requests";
 import { createPrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
 import { createRecentLines } from "@portico/adapters/telemetry/recent-lines";
-import type { Adapter, Plugin, Preset } from "@portico/core";
+import { type Adapter, optionsOf, type Plugin, type Preset, sessionIssuesSettings } from "@portico/core";
 import { executionGrants } from "@portico/plugins/workflow-service/execution-grants";
 import { serviceTokens } from "@portico/plugins/workflow-service/service-tokens";
 import type { PlatformSettings } from "../settings/platform.ts";
@@ -47,7 +47,7 @@ export function platform(options: PlatformOptions, stores: PlatformStores): Omit
     proxyService(options),
     ...workflows.plugins,
     ...agents.plugins,
-    executionGrants({ sessionIssuesMs: settings.agent.sessionIssuesMs }),
+    executionGrants(optionsOf(sessionIssuesSettings, settings.agent)),
     serviceTokens({}),
     ...probesService(options, prometheus),
   ];

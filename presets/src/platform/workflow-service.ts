@@ -5,10 +5,10 @@ import { httpNode } from "@portico/workflow-nodes/http";
 import { modelNode } from "@portico/adapters/workflow-nodes/model";
 import { toolNode } from "@portico/adapters/workflow-nodes/tool";
 import { transformNode } from "@portico/workflow-nodes/transform";
-import { type Adapter, type ports, type Preset, selectLive } from "@portico/core";
+import { type Adapter, optionsOf, type ports, type Preset, selectLive } from "@portico/core";
 import { workflowService as workflowServiceArea } from "@portico/plugins/workflow-service";
+import { workflowServiceSettings } from "@portico/plugins/workflow-service/config";
 import { workflowAccess } from "@portico/plugins/workflow-service/guards";
-import { keepingMs } from "../settings/keeping.ts";
 import type { PlatformSettings } from "../settings/platform.ts";
 import { pagesOf } from "../settings/allowed-origins.ts";
 import { definitionsAt } from "../settings/documents-place.ts";
@@ -28,7 +28,7 @@ export function workflowService(
   documents?: readonly Adapter[],
 ): Required<Pick<Preset, "adapters" | "plugins" | "surfaces">> {
   const { settings, onTokenMade } = options;
-  const { secrets, bindings, editable, files, keepRuns, publicUrl } = settings.workflow;
+  const { publicUrl } = settings.workflow;
   const tokenOf = ({ workflow: { token } }: RotatingSettings) =>
     token ?? ((kept: ports.Secrets) => ownToken(kept, "workflow", (made) => onTokenMade?.(made, "workflow")));
   return {
@@ -42,7 +42,7 @@ export function workflowService(
         token: tokenOf(settings),
         tokenRotation: selectLive(rotationOf(options), (next) => ({ token: tokenOf(next), overlapMs: next.rotation.overlapMs })),
         secretsRotation: selectLive(rotationOf(options), (next) => next.workflow.secrets),
-        ...{ secrets, bindings, editable, files, keepRunsMs: keepingMs(keepRuns) },
+        ...optionsOf(workflowServiceSettings, settings.workflow),
         ...(publicUrl !== undefined && { publicUrl }),
       }),
       ...servicePages(options, measured, { surface: "workflow", access: workflowAccess }),

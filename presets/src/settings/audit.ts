@@ -1,7 +1,6 @@
 import { isNetwork } from "@portico/adapters/audit/records";
-import { fromEnv } from "@portico/core";
+import { fromEnv, keeping } from "@portico/core";
 import * as v from "valibot";
-import { keeping } from "./keeping.ts";
 
 /** The record of who changed what. */
 export const auditSchema = v.optional(

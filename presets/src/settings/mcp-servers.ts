@@ -1,6 +1,6 @@
-import { filePath, fromEnv, record, secret } from "@portico/core";
+import { filePath, fromEnv, headerSecret, milliseconds, record, secret, settingName } from "@portico/core";
 import * as v from "valibot";
-import { headerSecret, milliseconds, name, text } from "./scalar.ts";
+import { text } from "./scalar.ts";
 
 const serverSchema = v.pipe(
   v.strictObject({
@@ -48,7 +48,7 @@ const serverSchema = v.pipe(
 export const mcpServersSchema = v.optional(
   fromEnv(
     "PORTICO_MCP_SERVERS",
-    v.pipe(record(name(), serverSchema), v.description("MCP servers whose tools agents may use, by name.")),
+    v.pipe(record(settingName(), serverSchema), v.description("MCP servers whose tools agents may use, by name.")),
   ),
   {},
 );

@@ -1,5 +1,7 @@
 import { isInstanceKey } from "@portico/adapters/sealing/aes-gcm";
-import { filePath, fromEnv, secret } from "@portico/core";
+import { filePath, fromEnv, milliseconds, secret } from "@portico/core";
+import { limitsSettings } from "@portico/plugins/conversations-runs/config";
+import { safeTokenSettings } from "@portico/plugins/model-proxy/config";
 import * as v from "valibot";
 import { agentSchema } from "./agent.ts";
 import { auditSchema } from "./audit.ts";
@@ -9,9 +11,8 @@ import { listenSchema, optionalListenSchema, publicUrlSchema } from "./listen.ts
 import { mcpServersSchema } from "./mcp-servers.ts";
 import { providersSchema } from "./provider.ts";
 import { rotationSchema } from "./rotation.ts";
-import { milliseconds } from "./scalar.ts";
 import { telemetrySchema } from "./telemetry.ts";
-import { limitsSchema, pricesSchema, usageSchema } from "./usage.ts";
+import { pricesSchema, usageSchema } from "./usage.ts";
 import { workflowSchema } from "./workflow.ts";
 
 /**
@@ -80,13 +81,7 @@ export const platformSchema = v.strictObject({
     ),
     true,
   ),
-  allowRawCredentials: v.optional(
-    fromEnv(
-      "PORTICO_ALLOW_RAW_CREDENTIALS",
-      v.pipe(v.boolean(), v.description("Whether an agent's tool may receive a provider's real key, after confirmation.")),
-    ),
-    false,
-  ),
+  ...safeTokenSettings,
   shutdownGraceMs: v.optional(
     fromEnv(
       "PORTICO_SHUTDOWN_GRACE_MS",
@@ -133,7 +128,7 @@ export const platformSchema = v.strictObject({
   audit: auditSchema,
   usage: usageSchema,
   prices: pricesSchema,
-  limits: limitsSchema,
+  ...limitsSettings,
   https: httpsSchema,
   proxy: v.optional(v.strictObject({ listen: listenSchema("PROXY"), publicUrl: publicUrlSchema("PROXY") }), {}),
   workflow: workflowSchema,

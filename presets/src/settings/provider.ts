@@ -1,6 +1,5 @@
-import { record } from "@portico/core";
+import { headerSecret, keySecret, milliseconds, record, settingName } from "@portico/core";
 import * as v from "valibot";
-import { headerSecret, keySecret, milliseconds, name } from "./scalar.ts";
 
 /** What a Chat Completions provider accepts, if it differs from what its vendor is known to accept (open points 12). */
 const dialectSchema = v.strictObject({
@@ -24,7 +23,7 @@ const dialectSchema = v.strictObject({
 
 /** One upstream (open points 1 and 2). It speaks one protocol. */
 export const providerSchema = v.strictObject({
-  id: v.pipe(name(), v.description("Id of the provider. Safe tokens are bound to it.")),
+  id: v.pipe(settingName(), v.description("Id of the provider. Safe tokens are bound to it.")),
   type: v.optional(
     v.pipe(v.string(), v.nonEmpty(), v.description("The value of `owned_by` in the list of models. Default: the id.")),
   ),

@@ -1,6 +1,5 @@
-import { fromEnv } from "@portico/core";
+import { fromEnv, milliseconds } from "@portico/core";
 import * as v from "valibot";
-import { milliseconds } from "./scalar.ts";
 
 /** How changed secrets take effect while a service runs. */
 export const rotationSchema = v.optional(

@@ -1,7 +1,7 @@
 import { areOtlpHeaders, OTLP_SIGNALS, parsePairs } from "@portico/adapters/telemetry/otlp-options";
-import { fromEnv, secret } from "@portico/core";
+import { fromEnv, milliseconds, secret } from "@portico/core";
 import * as v from "valibot";
-import { milliseconds, text } from "./scalar.ts";
+import { text } from "./scalar.ts";
 
 const address = () => v.pipe(v.string(), v.check(isAddress, "an http or https address without user name, query and fragment"));
 

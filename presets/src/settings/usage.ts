@@ -52,31 +52,6 @@ export const pricesSchema = v.optional(
   }),
 );
 
-const limitsOf = (words: string) =>
-  v.optional(
-    v.pipe(
-      v.strictObject({
-        tokensPerDay: v.optional(v.pipe(price(), v.description("Input and output tokens of model calls per day."))),
-        moneyPerDay: v.optional(v.pipe(price(), v.description("Costs of model calls per day, in the currency of the prices."))),
-        turnsAtOnce: v.optional(
-          v.pipe(v.number(), v.integer(), v.minValue(1), v.description("Turns at the same time, of all processes.")),
-        ),
-        turnSeconds: v.optional(v.pipe(v.number(), v.finite(), v.minValue(1), v.description("Seconds that a turn may take."))),
-      }),
-      v.description(words),
-    ),
-  );
-
-/** What the turns of agents may use. */
-export const limitsSchema = v.optional(
-  v.strictObject({
-    instance: limitsOf("All turns together."),
-    user: limitsOf("The turns of each user."),
-    agent: limitsOf("The turns of each agent. `limits` in an `agent.json` can only lower them."),
-  }),
-  {},
-);
-
 function isTimeZone(name: string): boolean {
   try {
     return Intl.DateTimeFormat("en-US", { timeZone: name }).resolvedOptions().timeZone !== "";

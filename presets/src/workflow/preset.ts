@@ -1,4 +1,4 @@
-import { agentsOf } from "../platform/agents-of.ts";
+import { agentsOf, turnsOf } from "../platform/agents-of.ts";
 import { createPrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
 import { definePreset } from "@portico/core";
 import { userFiles } from "@portico/plugins/attachments-media/user-files";
@@ -8,8 +8,6 @@ import type { PlatformOptions } from "../platform/platform-options.ts";
 import { probesService } from "../platform/service-pages.ts";
 import { serviceAdapters } from "../platform/service-adapters.ts";
 import { workflowService } from "../platform/workflow-service.ts";
-import { keepingMs } from "../settings/keeping.ts";
-import { toolPolicyOf } from "../settings/tool-policy.ts";
 import { noteStores } from "../platform/stores-file.ts";
 
 export type { PlatformOptions } from "../platform/platform-options.ts";
@@ -22,13 +20,7 @@ export const workflow = definePreset((options: PlatformOptions) => {
   const { settings } = options;
   const prometheus = createPrometheusMetrics();
   const workflows = workflowService(options, prometheus);
-  const { management: _management, ...background } = settings.agent.webhooks;
   const agents = hasAgents(settings);
-  const { keepRuns, toolPolicy } = settings.agent;
-  const turns = {
-    ...{ background, limits: settings.limits, keepRunsMs: keepingMs(keepRuns) },
-    toolPolicy: toolPolicyOf(toolPolicy),
-  };
   return {
     name: "workflow",
     onOpen: noteStores(settings.dataDir),
@@ -39,7 +31,7 @@ export const workflow = definePreset((options: PlatformOptions) => {
       userFiles(),
       ...(agents ? agentsOf(settings.agent) : []),
     ],
-    plugins: [...(agents ? [agentTurns(turns)] : []), ...workflows.plugins, ...probesService(options, prometheus)],
+    plugins: [...(agents ? [agentTurns(turnsOf(settings))] : []), ...workflows.plugins, ...probesService(options, prometheus)],
     surfaces: workflows.surfaces,
   };
 });

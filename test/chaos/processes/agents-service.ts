@@ -45,7 +45,7 @@ const service = await startAgentService({
   plugins: [agentSchedules({}), usagePage({})],
   // Short, so that turns are parked and are not.
   durable: { parkAfterMs: 50 },
-  background: { concurrencyPerAgent: 16, retryDelaysMs: Array.from({ length: 20 }, () => 1000) },
+  background: { concurrencyPerAgent: 16, backgroundRetries: Array.from({ length: 20 }, () => "1s") },
 });
 const turns = service.app.port(ports.backgroundTurns);
 process.on("message", async (key: string) => {

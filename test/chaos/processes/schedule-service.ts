@@ -37,7 +37,7 @@ const { url } = await startAgentService({
       },
     ],
   ]),
-  background: { concurrencyPerAgent: 16, retryDelaysMs: Array.from({ length: 20 }, () => 1000) },
+  background: { concurrencyPerAgent: 16, backgroundRetries: Array.from({ length: 20 }, () => "1s") },
   adapters: [recordSchedules({ everyMs: 50 })],
   plugins: [agentSchedules({})],
 });

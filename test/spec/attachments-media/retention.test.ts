@@ -9,7 +9,7 @@ import { type FilesService, type FilesServiceOptions, png, startFilesService } f
 import { createGate } from "../../harness/gate.ts";
 
 const HOUR = 3_600_000;
-const keeping = { keepAttachmentsMs: 2 * HOUR, keepMediaMs: 2 * HOUR };
+const keeping = { keepAttachments: "2h", keepMedia: "2h" };
 
 /** A service that keeps files for two hours, with a clock that advances only when the test says so. */
 async function start(options: FilesServiceOptions = {}) {

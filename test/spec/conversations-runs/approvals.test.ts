@@ -675,7 +675,7 @@ describe("a background turn whose model's provider was away", () => {
         ],
       ]),
       adapters: [functionTools({ tools: [erase] }), awayFirst()],
-      background: { retryDelaysMs: [1000] },
+      background: { backgroundRetries: ["1s"] },
     });
   };
   const begin = async () => {

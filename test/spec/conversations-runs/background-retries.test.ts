@@ -48,7 +48,7 @@ const note = {
 
 const start = async (options: AgentServiceOptions = {}) => {
   service = await startAgentService({
-    ...{ clock, dataDir: folder.path, plugins: [waiter({})], background: { retryDelaysMs: [MINUTE_MS, 5 * MINUTE_MS] } },
+    ...{ clock, dataDir: folder.path, plugins: [waiter({})], background: { backgroundRetries: ["1m", "5m"] } },
     ...options,
   });
   turns = service.app.port(ports.backgroundTurns);
@@ -136,7 +136,7 @@ describe("a background turn whose model's provider is away", () => {
   });
 
   it("holds no seat of its agent while it waits", async () => {
-    await start({ background: { retryDelaysMs: [MINUTE_MS], concurrencyPerAgent: 1 } });
+    await start({ background: { backgroundRetries: ["1m"], concurrencyPerAgent: 1 } });
     away("Look", 1);
     const { runId } = await turns.start(turn("Look"));
     await untilRun(runId, { status: "idle" });
@@ -201,7 +201,7 @@ describe("a background turn whose model's provider is away", () => {
   });
 
   it("is not played again without pauses in the settings", async () => {
-    await start({ background: { retryDelaysMs: [] } });
+    await start({ background: { backgroundRetries: [] } });
     away("Look", 1);
     const { runId } = await turns.start(turn("Look"));
     await untilRun(runId, { status: "failed" });

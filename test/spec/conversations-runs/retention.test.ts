@@ -30,7 +30,7 @@ afterEach(async () => {
 /** A process on the stores of the ones before, that keeps runs for two days; its clock advances only when the test says so. */
 async function start(at: number, options: AgentServiceOptions = {}) {
   clock = createManualClock({ startAt: new Date(Date.parse("2030-01-01T00:00:00Z") + at).toISOString() });
-  service = await startAgentService({ runtime: { keepRunsMs: 2 * DAY }, ...options, clock, dataDir: folder.path });
+  service = await startAgentService({ runtime: { keepRuns: "2d" }, ...options, clock, dataDir: folder.path });
 }
 /** The next process, this long after the start of the test. */
 const later = async (at: number, options: AgentServiceOptions = {}) => {
@@ -115,20 +115,20 @@ describe("runs whose last turn ended long ago (`agent.keepRuns`)", () => {
   });
 
   it("stay at least as long as their submission may be looked up", async () => {
-    await later(0, { runtime: { keepRunsMs: HOUR } });
+    await later(0, { runtime: { keepRuns: "1h" } });
     const first = await played(await connected(), "looked up");
     const { agentId } = first.sent["options"];
     const lookUp = async () => {
       const requests = [{ clientRequestId: first.clientRequestId }];
       return (await service.call("owner", "POST", "/api/query/client-requests/lookup", { agentId, requests })).body.results[0];
     };
-    await later(23 * HOUR, { runtime: { keepRunsMs: HOUR } });
+    await later(23 * HOUR, { runtime: { keepRuns: "1h" } });
     const control = await inBackground("control");
     await expect.poll(() => statusOf(control.runId)).toBe("completed");
     await clock.advance(2 * LOOK_AGAIN_MS);
     expect(await lookUp()).toMatchObject({ status: "committed", sessionId: first.sessionId });
     expect(await listed()).toEqual([control.runId, first.runId]);
-    await later(25 * HOUR, { runtime: { keepRunsMs: HOUR } });
+    await later(25 * HOUR, { runtime: { keepRuns: "1h" } });
     await untilListed([control.runId]);
     expect(await lookUp()).toMatchObject({ status: "absent" });
   });
@@ -146,7 +146,7 @@ describe("runs whose last turn ended long ago (`agent.keepRuns`)", () => {
     const control = await played(client, "control");
     const [begun, gate] = [createGate(), createGate()];
     // Only the test sweeps.
-    await later(3 * DAY, { runtime: { keepRunsMs: 30 * DAY } });
+    await later(3 * DAY, { runtime: { keepRuns: "30d" } });
     // The engine begins no work: the turn waits.
     await service.app.port(ports.engine).drain(0);
     const waiting = await (await connected()).start("it waits", {}, { conversationId });

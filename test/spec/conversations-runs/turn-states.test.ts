@@ -59,7 +59,7 @@ const start = async (dataDir: string): Promise<AgentService> => {
     ]),
     adapters: [functionTools({ tools: [erase, look] })],
     plugins: [waiter({})],
-    background: { retryDelaysMs: [RETRY_MS] },
+    background: { backgroundRetries: [`${RETRY_MS}ms`] },
     ...{ clock, dataDir },
   });
   service.engine.otherwise(async (_turn, { say }) => {

@@ -504,7 +504,7 @@ describe("files of a run", () => {
     const folder = temporaryFolder();
     onTestFinished(() => folder.remove());
     const clock = createManualClock();
-    const options = { clock, dataDir: folder.path, runtime: { keepRunsMs: 3_600_000 } };
+    const options = { clock, dataDir: folder.path, runtime: { keepRuns: "1h" } };
     const child = {
       type: "workflow",
       needs: ["get"],
@@ -541,7 +541,7 @@ describe("files of a run", () => {
       get: saved(),
       send: { ...post("/later", { file: "${{ nodes.get.output.file }}", expect: [200] }), needs: ["get"] },
     };
-    await using service = await start({ w: definition }, { clock, runtime: { keepRunsMs: 3_600_000 } });
+    await using service = await start({ w: definition }, { clock, runtime: { keepRuns: "1h" } });
     const failed = await run(service);
     expect(failed.error.code).toBe("http_status");
     await clock.advance(1_800_000);

@@ -1,3 +1,4 @@
+import { createManualClock } from "@portico/adapters/clock/manual";
 import { ports, Secret } from "@portico/core";
 import { workflowRuntime } from "@portico/plugins/workflow-service/runtime";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -360,10 +361,12 @@ describe("the fields that a definition declares", () => {
 
 describe("removed runs", () => {
   it("leave no tag behind", async () => {
-    await using own = await startWorkflowService({ definitions, runtime: { keepRunsMs: 1 } });
+    const clock = createManualClock();
+    await using own = await startWorkflowService({ definitions, clock, runtime: { keepRuns: "1h" } });
     const runId = await own.trigger("order", { order: "A-1" });
     await own.ended("order", runId);
     expect(await tagsOf(own, runId)).toHaveLength(4);
+    await clock.advance(2 * 3_600_000);
     const left = async () => {
       await own.app.port(workflowRuntime).sweep(new AbortController().signal);
       return tagsOf(own, runId);

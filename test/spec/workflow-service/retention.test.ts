@@ -15,7 +15,7 @@ const definitions = { "quick.json": quick, "gated.json": gated };
 /** A service that keeps runs for two hours, with a clock that does not advance. */
 async function start(options: WorkflowServiceOptions = {}) {
   const clock = options.clock ?? createManualClock();
-  const service = await startWorkflowService({ definitions, runtime: { keepRunsMs: 2 * HOUR }, ...options, clock });
+  const service = await startWorkflowService({ definitions, runtime: { keepRuns: "2h" }, ...options, clock });
   return Object.assign(service, { clock });
 }
 
@@ -151,7 +151,7 @@ describe("runs that ended long ago (`keepRuns`)", () => {
 
   it("go from the lists of their tasks, too", async () => {
     const bindings = [{ id: "b1", workflowId: "quick", boardId: "B" }];
-    await using service = await start({ runtime: { bindings, keepRunsMs: 2 * HOUR } });
+    await using service = await start({ runtime: { bindings, keepRuns: "2h" } });
     const executionGrantId = await service.grant({ workflowId: "quick", bindingId: "b1" });
     const body = { executionGrantId, idempotencyKey: "1", workflowId: "quick" };
     const { runId } = (await service.call("POST", "/api/workflow/run", body)).body;

@@ -64,7 +64,7 @@ describe("GET /api/workflow/:id/versions", () => {
     ];
     await using own = await startWorkflowService({
       ...{ clock, definitions: { "flow.json": first } },
-      runtime: { bindings, keepRunsMs: 2 * HOUR },
+      runtime: { bindings, keepRuns: "2h" },
     });
     const { runs, sweep } = own.app.port(workflowRuntime);
     const counts = async () =>

@@ -1,22 +1,5 @@
 import type { ports } from "@portico/core";
-
-/** The engine's options about the context of model calls. */
-export interface ContextOptions {
-  /**
-   * Maximum tokens of a model request. If a request would be longer, results of tools are shortened and older turns are summarized.
-   * Default: 120,000, or less if the provider's list says that the model accepts less.
-   */
-  readonly contextTokens?: number | undefined;
-  /** The same for single models, by model name. */
-  readonly contextTokensOf?: Readonly<Record<string, number>> | undefined;
-  /** Whether requests of the Messages protocol contain marks for the provider's prompt cache. Default: true. */
-  readonly promptCache?: boolean | undefined;
-  /**
-   * Whether the model writes a summary of the oldest turns of a conversation when they no longer fit. Without it, they are left out.
-   * Default: true.
-   */
-  readonly summarize?: boolean | undefined;
-}
+import type { ContextOptions } from "../loop-options.ts";
 
 const CONTEXT_TOKENS = 120_000;
 /** Tokens that the list of a provider allows and a request leaves to the answer: this many, but at most a quarter. */
@@ -37,12 +20,12 @@ export interface ContextSettings {
  */
 export async function contextSettings(
   { agent, model }: Pick<ports.AgentTurn, "agent" | "model">,
-  { contextTokens, contextTokensOf = {}, ...options }: ContextOptions,
+  { tokens, tokensOf = {}, ...options }: ContextOptions,
   given: { readonly provider: ports.ModelProvider; readonly clock: ports.Clock; readonly signal: AbortSignal },
 ): Promise<ContextSettings> {
-  const ofModel = Object.hasOwn(contextTokensOf, model) ? contextTokensOf[model] : undefined;
+  const ofModel = Object.hasOwn(tokensOf, model) ? tokensOf[model] : undefined;
   return {
-    tokens: agent.context?.tokens ?? ofModel ?? contextTokens ?? Math.min(CONTEXT_TOKENS, await listed(given, model)),
+    tokens: agent.context?.tokens ?? ofModel ?? tokens ?? Math.min(CONTEXT_TOKENS, await listed(given, model)),
     promptCache: agent.context?.promptCache ?? options.promptCache ?? true,
     summarize: agent.context?.summarize ?? options.summarize ?? true,
   };

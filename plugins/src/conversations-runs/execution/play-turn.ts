@@ -208,7 +208,7 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd | Pause
           ...{ progress: error.progress, hasDelivered, trace: trace.toResume() },
           executedMs: executedMs + Math.max(0, clock.now() - beganAt),
         },
-        timeoutMs: parseDuration(definition.toolPolicy?.approvalTimeout ?? "") ?? toolPolicy.approvalTimeoutMs,
+        timeoutMs: parseDuration(definition.toolPolicy?.approvalTimeout ?? toolPolicy.approvalTimeout)!,
       };
     });
     if ("status" in outcome) return outcome;

@@ -1,15 +1,20 @@
+import { settingName } from "@portico/core";
 import * as v from "valibot";
 import { workflowErrors } from "../contracts/errors.ts";
 import type { RunRecord } from "../runs/run-record.ts";
 
 /** Runs of a workflow that belong to a task on a board (specification 4.2, task scope). */
 export const binding = v.strictObject({
-  id: v.string(),
-  workflowId: v.string(),
-  boardId: v.optional(v.string()),
-  taskId: v.optional(v.string()),
-  /** Users who may read its runs. Absent: all holders of the service token. */
-  readers: v.optional(v.array(v.string())),
+  id: v.pipe(settingName(), v.description("Id of the binding.")),
+  workflowId: v.pipe(v.string(), v.nonEmpty(), v.description("Id of the bound workflow.")),
+  boardId: v.optional(v.pipe(v.string(), v.nonEmpty(), v.description("Id of the board that its runs belong to."))),
+  taskId: v.optional(v.pipe(v.string(), v.nonEmpty(), v.description("Id of the task that its runs belong to."))),
+  readers: v.optional(
+    v.pipe(
+      v.array(v.pipe(v.string(), v.nonEmpty())),
+      v.description("Users who may read its runs. Default: all holders of the service token."),
+    ),
+  ),
 });
 
 export type Binding = v.InferOutput<typeof binding>;
