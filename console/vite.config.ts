@@ -39,8 +39,8 @@ export default defineConfig({
   base: "./",
   plugins: [withoutNode(), svelte({ configFile: false }), compressed()],
   build: {
-    // The package that serves it ships it.
-    outDir: fileURLToPath(new URL("../plugins/console", import.meta.url)),
+    // The server part of this package serves it.
+    outDir: fileURLToPath(new URL("page", import.meta.url)),
     emptyOutDir: true,
     assetsDir: "console",
     // The policy of the page allows no `data:` addresses.

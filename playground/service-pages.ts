@@ -11,7 +11,7 @@ import { createPrometheusMetrics } from "@portico/adapters/telemetry/prometheus"
 import { createApp, instanceAccess, openAccess, Secret } from "@portico/core";
 import { attach, toNodeHandler } from "@portico/core/node";
 import { apiDocs } from "@portico/operator/api-docs";
-import { webConsole } from "@portico/plugins/console";
+import { webConsole } from "@portico/console";
 import { conversationsRuns } from "@portico/plugins/conversations-runs";
 import { listeners } from "@portico/operator/listeners";
 import { metrics } from "@portico/operator/metrics";

@@ -30,6 +30,7 @@ export const SERVICE: PackageSet = {
     "adapters/workflow-nodes",
     "plugins",
     "plugins/operator",
+    "console",
     "presets",
     "presets/cli",
   ],

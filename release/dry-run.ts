@@ -6,7 +6,7 @@ import { billOfMaterials, readLock } from "./bill-of-materials.ts";
 import { buildPackages, PACKAGES } from "./build-packages.ts";
 import { checkBill } from "./check-bill.ts";
 import { checkTarball } from "./check-tarball.ts";
-import { createProject } from "./empty-project.ts";
+import { createProject, type EmptyProject } from "./empty-project.ts";
 import { entriesOf } from "./entries.ts";
 import { BILL, type Manifest } from "./manifest.ts";
 import { packPackages } from "./pack-packages.ts";
@@ -34,13 +34,19 @@ if (found.length > 0) throw new Error(`Not fit to be published:\n${found.join("\
 console.log("publint and @arethetypeswrong/core find nothing.");
 console.log(`The bills of materials list ${Math.min(...components)} to ${Math.max(...components)} packages.\n`);
 
-await using project = await createProject(join(import.meta.dirname, "trial"));
 const pathOf = (name: string) => packed.find((each) => each.name === name)!.path;
-await project.install(
-  ["portico", "@portico/core", "@portico/adapters", "@portico/plugins", "@portico/operator", "@portico/presets"].map(pathOf),
-);
-const { packages, bytes } = await project.measure();
-console.log(`portico is installed with ${packages} packages: ${megabytes(bytes)}`);
+const kernel = ["@portico/core", "@portico/adapters", "@portico/plugins", "@portico/operator", "@portico/presets"].map(pathOf);
+{
+  await using host = await createProject(join(import.meta.dirname, "trial"));
+  await host.install(kernel);
+  await tellSize("the presets without an annex", host);
+  console.log(`- an app without an annex: ${(await host.run("node", "local.ts")).trim()}\n`);
+}
+
+await using project = await createProject(join(import.meta.dirname, "trial"));
+const annexes = ["@portico/cluster", "@portico/console", "@portico/workflow-nodes"].map(pathOf);
+await project.install([pathOf("portico"), ...kernel, ...annexes]);
+await tellSize("portico", project);
 
 const { devDependencies } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as {
   devDependencies: Readonly<Record<string, string>>;
@@ -49,6 +55,11 @@ const tools = ["vitest", "typescript", "@types/node"].map((name) => `${name}@${d
 await project.install([pathOf("@portico/client"), pathOf("@portico/test"), ...tools]);
 const specifiers = packed.flatMap(({ name, entries }) => entries.map((entry) => name + entry.slice(1)));
 for (const { name, run } of trialsOf(specifiers)) console.log(`- ${name}: ${await run(project)}`);
+
+async function tellSize(what: string, { measure }: EmptyProject): Promise<void> {
+  const { packages, bytes } = await measure();
+  console.log(`Installed, ${what}: ${packages} packages, ${megabytes(bytes)}`);
+}
 
 /** Returns the number of packages that it lists. Throws if it is not complete, or invalid. */
 async function writeBill(name: string, folder: string): Promise<number> {

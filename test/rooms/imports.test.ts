@@ -15,8 +15,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   plugins: ["core"],
   "plugins/operator": ["core"],
   client: ["core", "plugins"],
-  presets: ["core", "adapters", "adapters/cluster", "adapters/workflow-nodes", "plugins", "plugins/operator"],
-  "presets/cli": ["core", "adapters", "adapters/cluster", "plugins", "plugins/operator", "presets"],
+  presets: ["core", "adapters", "adapters/cluster", "adapters/workflow-nodes", "plugins", "plugins/operator", "console"],
+  "presets/cli": ["core", "adapters", "adapters/cluster", "plugins", "plugins/operator", "console", "presets"],
   console: ["core", "plugins", "plugins/operator", "client"],
   // The published part of the tests: suites for authors of adapters and plugins.
   playground: [
@@ -27,6 +27,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "plugins",
     "plugins/operator",
     "client",
+    "console",
     "presets",
     "presets/cli",
     "test",
@@ -39,6 +40,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "plugins",
     "plugins/operator",
     "client",
+    "console",
     "presets",
     "presets/cli",
     "playground",
@@ -82,6 +84,8 @@ const livesIn: Readonly<Record<string, RegExp>> = {
 
 /** Only these rooms are under the rules of `livesIn`: stories and tests take what they need. */
 const bound = PUBLISHED_ROOMS.filter((room) => room !== "test");
+/** Sources of a page, whose build contains what they import. */
+const isBundled = (file: string) => /^console\/(?:src\/|vite\.config\.ts$)/.test(file);
 
 let imports: Import[];
 beforeAll(async () => {
@@ -137,19 +141,22 @@ describe.each(Object.entries(mayImport))("%s", (room, allowed) => {
   it.runIf(bound.includes(room))("takes each package only where it lives", () => {
     const broken = own().filter(({ file, target }) => {
       const where = livesIn[packageOf(target) ?? ""];
-      return where !== undefined && !where.test(file);
+      return where !== undefined && !where.test(file) && !isBundled(file);
     });
     expect(broken).toEqual([]);
   });
 
   it.runIf(bound.includes(room))("imports no package that its own package.json does not name", async () => {
-    const { name, dependencies = {} } = JSON.parse(await readText(`${room}/package.json`)) as {
+    const { name, dependencies, peerDependencies } = JSON.parse(await readText(`${room}/package.json`)) as {
       name: string;
       dependencies?: object;
+      peerDependencies?: object;
     };
-    const missing = own().flatMap(({ file, target }) => {
+    const named = new Set([name, ...Object.keys({ ...dependencies, ...peerDependencies })]);
+    const shipped = own().filter(({ file }) => !isBundled(file));
+    const missing = shipped.flatMap(({ file, target }) => {
       const package_ = packageOf(target);
-      return package_ === undefined || package_ === name || package_ in dependencies ? [] : [`${file}: ${package_}`];
+      return package_ === undefined || named.has(package_) ? [] : [`${file}: ${package_}`];
     });
     expect(missing).toEqual([]);
   });
@@ -170,6 +177,34 @@ describe("a template", () => {
       ({ file, target }) => target.startsWith(".") && folderOf(pathOf(file, target)) !== folderOf(file),
     );
     expect(left).toEqual([]);
+  });
+});
+
+describe("an annex", () => {
+  it("is an optional peer of the presets, which import it only with `ifInstalled`, except for the presets that need it", async () => {
+    const annexes = ["@portico/cluster", "@portico/console", "@portico/workflow-nodes"];
+    const { peerDependencies, peerDependenciesMeta } = JSON.parse(await readText("presets/package.json")) as {
+      peerDependencies: object;
+      peerDependenciesMeta: object;
+    };
+    expect(Object.keys(peerDependencies)).toEqual(annexes);
+    expect(peerDependenciesMeta).toEqual(Object.fromEntries(annexes.map((name) => [name, { optional: true }])));
+    const importing = imports.filter(
+      ({ file, target }) => workspaceOf(file) === "presets" && annexes.includes(packageOf(target) ?? ""),
+    );
+    const files = [...new Set(importing.map(({ file }) => file))].filter((file) => !file.startsWith("presets/src/cluster/"));
+    expect(files.sort()).toEqual(["presets/src/platform/console-package.ts", "presets/src/platform/workflow-nodes-package.ts"]);
+    for (const file of files)
+      expect(await readText(file)).not.toMatch(/^import (?!type).*"@portico\/(?:cluster|console|workflow-nodes)/m);
+    // Other presets do not need the cluster.
+    const reaching = imports.filter(
+      ({ file, target }) =>
+        file.startsWith("presets/src/") &&
+        !file.startsWith("presets/src/cluster/") &&
+        target.startsWith(".") &&
+        pathOf(file, target).startsWith("presets/src/cluster/"),
+    );
+    expect(reaching).toEqual([]);
   });
 });
 
@@ -270,7 +305,7 @@ function pathOf(file: string, target: string): string {
 
 it("what is published does without `using`, which Node.js 22 cannot read, and which bundles replace by a package that is not a dependency", async () => {
   const published = (await repositoryFiles()).filter((file) =>
-    /^(?:core|adapters|plugins|client|presets)(?:\/[\w-]+)?\/src\/.*\.ts$/.test(file),
+    /^(?:(?:core|adapters|plugins|client|presets)(?:\/[\w-]+)?\/src|console\/server)\/.*\.ts$/.test(file),
   );
   const found: string[] = [];
   for (const file of published) if (/^\s*(?:await )?using \w+ =/m.test(await readText(file))) found.push(file);

@@ -1,5 +1,5 @@
 import { CallFailed, createClient } from "@portico/core/client";
-import { signInContract } from "@portico/plugins/sign-in/contract";
+import { signInContract } from "../../server/sign-in-contract.ts";
 import { describeFailure } from "../api/describe-failure.ts";
 import { type Instance, openInstance, ownAddress } from "../api/instance.ts";
 import { toasts } from "../blocks/toasts.svelte.ts";

@@ -15,8 +15,8 @@ import {
   type Preset,
   type Secret,
 } from "@portico/core";
-import { WEB_CONSOLE } from "@portico/plugins/console";
-import { createSignInLinks, SIGN_IN } from "@portico/plugins/sign-in";
+import { WEB_CONSOLE } from "@portico/console";
+import { createSignInLinks, SIGN_IN } from "@portico/console/sign-in";
 import type { TokenOf } from "@portico/presets/platform/own-token";
 import { chooseProviders, isInstance, type ServedProvider } from "@portico/presets/platform/provider-choice";
 import { noteStores } from "@portico/presets/platform/stores-file";

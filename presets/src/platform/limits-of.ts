@@ -10,7 +10,7 @@ import {
 import { MAX_TURNS, MAX_TURNS_MAXIMUM, QUERY_BYTES, QUERY_FILES } from "@portico/plugins/conversations-runs/client";
 import type { Limit, Limits } from "@portico/operator/limits";
 import { REQUEST_BYTES } from "@portico/plugins/model-proxy/client";
-import { WRONG_CODES } from "@portico/plugins/sign-in/client";
+import { WRONG_CODES } from "./console-package.ts";
 import { settingSource } from "./setting-source.ts";
 import { type PlatformSettings, platformSchema } from "../settings/platform.ts";
 
@@ -91,7 +91,7 @@ function usageLimits(
   });
 }
 
-function fixed(id: string, value: number, words: Words): Limit {
+function fixed(id: string, value: number | undefined, words: Words): Limit {
   return { id, ...words, value, source: "fixed" };
 }
 

@@ -7,6 +7,7 @@ import { serviceTokens } from "@portico/plugins/workflow-service/service-tokens"
 import type { PlatformSettings } from "../settings/platform.ts";
 import { agentService } from "./agent-service.ts";
 import { pagesOf, withConsoleOrigin } from "../settings/allowed-origins.ts";
+import { isConsoleInstalled, noteMissingConsole } from "./console-package.ts";
 import type { Listeners, PlatformOptions } from "./platform-options.ts";
 import { proxyService } from "./proxy-service.ts";
 import { serviceAdapters } from "./service-adapters.ts";
@@ -31,7 +32,7 @@ export function platform(options: PlatformOptions, stores: PlatformStores): Omit
   const recentLines = createRecentLines();
   const endedRequests = createEndedRequests();
   const { settings, listeners } = options;
-  const hasConsole = settings.agent.console ?? true;
+  const hasConsole = settings.agent.console ?? isConsoleInstalled;
   const workflows = workflowService(options, prometheus, stores.workflows);
   const agents = agentService(
     options,
@@ -49,6 +50,7 @@ export function platform(options: PlatformOptions, stores: PlatformStores): Omit
     ...agents.plugins,
     executionGrants(optionsOf(sessionIssuesSettings, settings.agent)),
     serviceTokens({}),
+    ...(settings.agent.console === undefined ? noteMissingConsole() : []),
     ...probesService(options, prometheus),
   ];
   return {

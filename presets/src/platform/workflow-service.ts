@@ -1,10 +1,7 @@
 import { workflowDocuments } from "@portico/adapters/stores/workflow-documents";
 import type { PrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
-import { codeNode } from "@portico/workflow-nodes/code";
-import { httpNode } from "@portico/workflow-nodes/http";
 import { modelNode } from "@portico/adapters/workflow-nodes/model";
 import { toolNode } from "@portico/adapters/workflow-nodes/tool";
-import { transformNode } from "@portico/workflow-nodes/transform";
 import { type Adapter, optionsOf, type ports, type Preset, selectLive } from "@portico/core";
 import { workflowService as workflowServiceArea } from "@portico/plugins/workflow-service";
 import { workflowServiceSettings } from "@portico/plugins/workflow-service/config";
@@ -17,6 +14,7 @@ import { ownToken } from "./own-token.ts";
 import type { PlatformOptions } from "./platform-options.ts";
 import { type RotatingSettings, rotationOf } from "../settings/rotating-settings.ts";
 import { servicePages } from "./service-pages.ts";
+import { codeNode, httpNode, transformNode } from "./workflow-nodes-package.ts";
 
 /**
  * The parts of the workflow service, in addition to `serviceAdapters` and agents: everything of surface `workflow`. `documents` are the adapters of

@@ -16,7 +16,7 @@ interface Chunk {
   readonly css?: readonly string[];
 }
 
-const built = (file: string) => readFileSync(join(root, "plugins/console", file));
+const built = (file: string) => readFileSync(join(root, "console/page", file));
 const manifest = () => JSON.parse(built("manifest.json").toString()) as Record<string, Chunk>;
 
 /** A chunk's own files, and those of everything that it imports at once. */

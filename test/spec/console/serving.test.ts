@@ -6,7 +6,7 @@ import { createApp, flattenPreset, type Preset } from "@portico/core";
 import { agent } from "@portico/presets/agent";
 import { local } from "@portico/presets/local";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { webConsole } from "@portico/plugins/console";
+import { webConsole } from "@portico/console";
 import { httpCall } from "../../harness/http-call.ts";
 import { type PorticoProcess, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
 import { root } from "../../rooms/repository.ts";
@@ -20,7 +20,7 @@ afterAll(() => service[Symbol.asyncDispose]());
 const call = (path: string, options: { method?: string; headers?: Record<string, string> } = {}) =>
   httpCall(service.url("agent"), { method: "GET", path, ...options });
 const origin = (surface: string) => new URL(service.url(surface)).origin;
-const scripts = () => readdirSync(join(root, "plugins/console/console")).filter((name) => name.endsWith(".js"));
+const scripts = () => readdirSync(join(root, "console/page/console")).filter((name) => name.endsWith(".js"));
 
 describe("the page of the web console", () => {
   it("is served without a credential, and caches must revalidate it", async () => {
@@ -81,14 +81,14 @@ describe("the files of the web console", () => {
     expect(answer.headers["content-type"]).toBe("text/javascript; charset=utf-8");
     expect(answer.headers["cache-control"]).toBe("public, max-age=31536000, immutable");
     expect(answer.headers["x-content-type-options"]).toBe("nosniff");
-    expect(await answer.text()).toBe(readFileSync(join(root, "plugins/console/console", script!), "utf8"));
+    expect(await answer.text()).toBe(readFileSync(join(root, "console/page/console", script!), "utf8"));
     const again = await call(`/console/${script}`, { headers: { "if-none-match": answer.headers["etag"]! } });
     expect(again.status).toBe(304);
   });
 
   it("are sent compressed to clients that accept it", async () => {
     const [script] = scripts();
-    const plain = readFileSync(join(root, "plugins/console/console", script!), "utf8");
+    const plain = readFileSync(join(root, "console/page/console", script!), "utf8");
     for (const [accepts, coding] of [
       ["gzip, deflate, br", "gzip"],
       ["gzip;q=0, br", undefined],

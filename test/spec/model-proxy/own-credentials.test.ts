@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { auditWriter, createApp, createInstanceSessions, CREDENTIAL_PREFIXES, ports, type Secret } from "@portico/core";
 import { createSafeTokens } from "@portico/plugins/model-proxy/safe-tokens";
-import { createSignInLinks } from "@portico/plugins/sign-in";
+import { createSignInLinks } from "@portico/console/sign-in";
 import { createGrants } from "@portico/plugins/workflow-service/grants";
 import { local, readPlatformOptions } from "@portico/presets/local";
 import { expect, it } from "vitest";

@@ -55,6 +55,14 @@ describe.skipIf(!isInstalled)("the bill of materials of a published package", ()
     expect(names("presets/cli")).toEqual(expect.arrayContaining(["@portico/presets", ...ofCommandLine]));
     for (const name of ["portico", ...ofCommandLine]) expect(names("presets")).not.toContain(name);
   });
+
+  it("has the presets without a driver of a cluster, QuickJS and the console", () => {
+    const names = (room: string) => bills.get(room)!.components.map(({ name }) => name);
+    const annexes = ["@portico/cluster", "@portico/console", "@portico/workflow-nodes"];
+    const ofAnnexes = ["pg", "ioredis", "bullmq", "aws4fetch", "quickjs-emscripten-core", "jsonata"];
+    expect(names("presets/cli")).toEqual(expect.arrayContaining([...annexes, ...ofAnnexes]));
+    for (const name of [...annexes, ...ofAnnexes]) expect(names("presets")).not.toContain(name);
+  });
 });
 
 describe.skipIf(!isInstalled)("a bill of materials is refused", () => {

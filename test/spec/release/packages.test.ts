@@ -1,11 +1,11 @@
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { builtinModules } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { buildPackages } from "../../../release/build-packages.ts";
 import { CHUNKS } from "../../../release/manifest.ts";
 import { entriesOf } from "../../../release/entries.ts";
@@ -38,8 +38,8 @@ beforeAll(async () => {
     built.map(({ folder: from }) => from),
     folder,
   );
-  packages = await Promise.all(built.map(({ name }, at) => install(name, tarballs[at]!)));
-  await linkOthers();
+  packages = await Promise.all(built.map(({ name }, at) => install(name, tarballs[at]!, folder)));
+  await linkOthers(folder);
 }, 300_000);
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
@@ -121,8 +121,27 @@ describe("the published packages", () => {
   });
 });
 
-async function install(name: string, tarball: Tarball): Promise<Installed> {
-  const to = join(folder, "node_modules", name);
+describe("the presets in a project without an annex", () => {
+  it("start and serve, refuse workflow nodes and a console that are not installed, and say what to install", async () => {
+    // Not below `folder`, where Node.js would find the annexes.
+    const project = await mkdtemp(join(tmpdir(), "portico-without-annexes-"));
+    onTestFinished(() => rm(project, { recursive: true }));
+    const kernel = new Set(["core", "adapters", "plugins", "operator", "presets"].map((name) => `@portico/${name}`));
+    for (const each of packages) if (kernel.has(each.name)) await install(each.name, each, project);
+    const ofAnnexes = ["pg", "ioredis", "bullmq", "aws4fetch", "jsonata", "quickjs-emscripten-core"];
+    await linkOthers(project, ofAnnexes);
+    for (const name of [...ofAnnexes, "@portico/console"]) expect(existsSync(join(project, "node_modules", name))).toBe(false);
+    await writeFile(join(project, "package.json"), JSON.stringify({ private: true, type: "module" }));
+    await copyFile(join(root, "release/trial/local.ts"), join(project, "local.ts"));
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, ["local.ts"], { cwd: project });
+    expect(stdout).toBe("served\n");
+    expect(stderr).toContain("The web console is off: @portico/console is not installed");
+    expect(stderr).toContain("Nodes of type http need the package @portico/workflow-nodes: install it");
+  });
+});
+
+async function install(name: string, tarball: Tarball, project: string): Promise<Installed> {
+  const to = join(project, "node_modules", name);
   await mkdir(to, { recursive: true });
   await promisify(execFile)("tar", ["-xzf", tarball.path, "-C", to, "--strip-components=1"]);
   const manifest = JSON.parse(await readFile(join(to, "package.json"), "utf8")) as Manifest;
@@ -130,21 +149,21 @@ async function install(name: string, tarball: Tarball): Promise<Installed> {
 }
 
 /** All other packages, as this repository has them: `npm run release:dry` gets them from the registry. */
-async function linkOthers(): Promise<void> {
+async function linkOthers(project: string, without: readonly string[] = []): Promise<void> {
   // A room has those packages of its own whose version differs from what others have. Theirs are linked first, and stay.
-  for (const room of PUBLISHED_ROOMS) await linkAll(join(root, room, "node_modules"));
-  await linkAll(join(root, "node_modules"));
+  for (const room of PUBLISHED_ROOMS) await linkAll(join(root, room, "node_modules"), project, without);
+  await linkAll(join(root, "node_modules"), project, without);
 }
 
-async function linkAll(modules: string): Promise<void> {
+async function linkAll(modules: string, project: string, without: readonly string[]): Promise<void> {
   if (!existsSync(modules)) return;
-  const names = (await readdir(modules)).filter((name) => !/^(?:\.|@|portico$)/.test(name));
+  const names = (await readdir(modules)).filter((name) => !/^(?:\.|@|portico$)/.test(name) && !without.includes(name));
   const scopes = (await readdir(modules)).filter((name) => name.startsWith("@") && name !== "@portico");
   const scoped = await Promise.all(
     scopes.map(async (scope) => (await readdir(join(modules, scope))).map((name) => join(scope, name))),
   );
   for (const name of [...names, ...scoped.flat()]) {
-    const to = join(folder, "node_modules", name);
+    const to = join(project, "node_modules", name);
     await mkdir(dirname(to), { recursive: true });
     if (!existsSync(to)) await symlink(join(modules, name), to, "junction");
   }

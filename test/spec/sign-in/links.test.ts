@@ -2,7 +2,7 @@ import { createManualClock } from "@portico/adapters/clock/manual";
 import { tokenIdentity } from "@portico/adapters/identity/tokens";
 import { createApp, createEndedSessions, ports, Secret } from "@portico/core";
 import { conversationsRuns } from "@portico/plugins/conversations-runs";
-import { signIn } from "@portico/plugins/sign-in";
+import { signIn } from "@portico/console/sign-in";
 import { testing } from "@portico/presets/testing";
 import { describe, expect, it } from "vitest";
 

@@ -1,5 +1,5 @@
 import { CallFailed, createClient } from "@portico/core/client";
-import { signInContract } from "@portico/plugins/sign-in/contract";
+import { signInContract } from "@portico/console/sign-in/contract";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
 import { trustOwnCertificate } from "../https/trust-own-certificate.ts";
 import { readSettings } from "../read-settings.ts";

@@ -1,7 +1,6 @@
-import { codeNode } from "@portico/workflow-nodes/code";
-import { transformNode } from "@portico/workflow-nodes/transform";
 import { type Adapter, defineWorkflowNode, ports } from "@portico/core";
 import { EXECUTED_IN_CASES } from "@portico/plugins/workflow-service/client";
+import { codeNode, transformNode } from "../workflow-nodes-package.ts";
 import type { NodeAnswer, TestCase } from "./case-file.ts";
 
 /** Types that compute only from their input, or control the run: a case executes them. All others get answers of the case. */
