@@ -51,7 +51,7 @@ export type SearchedRuns = RunSearch<Found>;
  * The keys by which runs are found. Written when a run begins and removed when its conversation is cleared, so that turns do not touch its
  * indexes.
  */
-interface RunKey {
+export interface RunKey {
   readonly user_id: string;
   readonly agent_id: string;
   readonly started_at: string;

@@ -1,1 +1,0 @@
-import"./index-client-DKFAHZFV.js";import{B as e,Nt as t,O as n,R as r,_ as i,ct as a,rt as o}from"./index-client-BXfdo-TK.js";var s=e(`<span class="svelte-1msasy7"><!></span>`);function c(e,c){var l=s(),u=a(l);n(u,()=>c.children),t(l),o(()=>i(l,`data-tone`,c.tone)),r(e,l)}export{c as t};

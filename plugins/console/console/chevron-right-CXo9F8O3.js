@@ -1,1 +1,0 @@
-import{i as e}from"./index-client-DKFAHZFV.js";import{a as t,i as n}from"./index-client-BXfdo-TK.js";var r=new Set([`$$slots`,`$$events`,`$$legacy`]);function i(i,a){let o=n(a,r),s={name:`chevron-right`,size:24,node:[[`path`,{d:`m9 18 6-6-6-6`}]]};e(i,t(()=>o,{get icon(){return s}}))}export{i as t};

@@ -1,1 +1,0 @@
-import{i as e}from"./index-client-DKFAHZFV.js";import{a as t,i as n}from"./index-client-BXfdo-TK.js";var r=new Set([`$$slots`,`$$events`,`$$legacy`]);function i(i,a){let o=n(a,r),s={name:`pause`,size:24,node:[[`rect`,{x:`14`,y:`3`,width:`5`,height:`18`,rx:`1`}],[`rect`,{x:`5`,y:`3`,width:`5`,height:`18`,rx:`1`}]]};e(i,t(()=>o,{get icon(){return s}}))}export{i as t};

@@ -1,1 +1,0 @@
-import{i as e}from"./index-client-DKFAHZFV.js";import{a as t,i as n}from"./index-client-BXfdo-TK.js";var r=new Set([`$$slots`,`$$events`,`$$legacy`]);function i(i,a){let o=n(a,r),s={name:`plus`,size:24,node:[[`path`,{d:`M5 12h14`}],[`path`,{d:`M12 5v14`}]]};e(i,t(()=>o,{get icon(){return s}}))}export{i as t};

@@ -1,1 +1,0 @@
-var e=[`byte`,`kilobyte`,`megabyte`,`gigabyte`];function t(t){let n=Math.min(Math.floor(Math.log10(Math.max(t,1))/3),e.length-1);return new Intl.NumberFormat(void 0,{style:`unit`,unit:e[n],unitDisplay:n===0?`long`:`short`,maximumFractionDigits:+(n>1)}).format(t/1e3**n)}export{t};

@@ -1,1 +1,0 @@
-var e=new Intl.NumberFormat(void 0,{minimumFractionDigits:2,maximumFractionDigits:2}),t=new Intl.NumberFormat(void 0,{maximumSignificantDigits:2});function n(n,r){let i=n!==0&&Math.abs(n)<.1?t.format(n):e.format(n);return r===void 0?i:`${i} ${r}`}export{n as t};
