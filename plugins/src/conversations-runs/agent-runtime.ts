@@ -22,7 +22,6 @@ import { createRemovedRuns } from "./runs/removed-runs.ts";
 import { createRuns, type Runs } from "./runs/runs.ts";
 import { createSweepRuns, RUNS_SWEEP } from "./runs/sweep-runs.ts";
 import { registerProcess, sharedPorts } from "./shared-ports.ts";
-import { BusyAgents } from "./turns/busy-agents.ts";
 import { createShownRoom } from "./turns/shown-files.ts";
 import { untilInterruptedClosed } from "./runs/interrupted-runs.ts";
 import type { Turn } from "./turns/turn.ts";
@@ -37,7 +36,7 @@ export interface AgentRuntime {
   readonly requests: ClientRequests;
   readonly runs: Runs;
   readonly conversations: Conversations;
-  readonly busy: BusyAgents;
+  readonly openTurns: OpenTurns;
   readonly running: RunningTurns;
   readonly admission: Admission;
   readonly clearing: ReturnType<typeof createClearing>;
@@ -103,15 +102,14 @@ export const agentRuntime = defineAdapter({
     const argumentsFault = createArgumentsFault(checks);
     const conversations = createConversations(records);
     const hints = new Hints(shared, clock);
-    const busy = new BusyAgents({ ...shared, clock, process: serverInstanceId }, scope);
-    const running = new RunningTurns({ ...shared, busy, log: telemetry.log }, scope);
+    const running = new RunningTurns({ ...shared, log: telemetry.log }, scope);
     const shownRoom = createShownRoom({ bytes: settings.shownBytes, clock });
     const waits = createTurnWaits({ records, runs });
     const consents = createConsents(records);
     waits.onWake("query", async ({ turnId, number }) => void (await engine.signal(turnId, wakeSignal(number), null)));
     const queryRecords = createQueryRecords({ ...given, waits, requests, runs, conversations, files, serverInstanceId });
-    const open = new OpenTurns({ ...shared, clock, process: serverInstanceId }, scope);
-    const limits = createTurnLimits({ ...given, open, limits: settings.limits });
+    const openTurns = new OpenTurns({ ...shared, clock, process: serverInstanceId }, scope);
+    const limits = createTurnLimits({ ...given, openTurns, limits: settings.limits });
     const admission = createAdmission({ limits, engine, requests, conversations, runs, clock, ids, telemetry });
 
     /** Stop one turn, whether it executes or still waits. */
@@ -199,7 +197,7 @@ export const agentRuntime = defineAdapter({
       requests,
       runs,
       conversations,
-      busy,
+      openTurns,
       running,
       admission,
       clearing,

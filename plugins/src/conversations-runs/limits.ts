@@ -96,9 +96,9 @@ export const WATCH_LOOKS = 20;
 /** Hints of other processes may be lost: stores are read again after this time. */
 export const LOOK_AGAIN_MS = 3000;
 
-/** How often a process says which agents and turns work in it, and how long others believe it. */
-export const BUSY_REPEAT_MS = 5000;
-export const BUSY_BELIEVED_MS = 15_000;
+/** How often a process publishes its open turns, and how long other processes believe a message. */
+export const OPEN_TURNS_REPEAT_MS = 5000;
+export const OPEN_TURNS_BELIEVED_MS = 15_000;
 /** Open turns that one message to other processes has. */
 export const OPEN_TURNS_PER_MESSAGE = 1000;
 

@@ -11,11 +11,12 @@ export function listAgents({
   models,
   tools,
   schedules,
-  runtime: { busy, checks },
+  runtime: { openTurns, checks },
 }: ConversationServices): ConversationHandlers["agents"] {
   return async ({ signal, who }) => {
     const problemsOf = who.role === "owner" ? findAgentProblems({ agents, tools, checks }, signal) : undefined;
     const missingOf = findMissingParts({ engines: agentEngines, models }, signal);
+    const busy = openTurns.busyAgents();
     const summaries = [];
     for (const agent of await agents.list()) {
       const { length: skillsCount } = await readSkills(agents, agent);

@@ -1,6 +1,5 @@
 import { isStoreAway, type ports, type Scope } from "@portico/core";
 import type { SharedPorts } from "../shared-ports.ts";
-import type { BusyAgents } from "./busy-agents.ts";
 import { type StopReason, TurnStopped } from "./turn-failed.ts";
 import type { PlayedTurn } from "./turn.ts";
 
@@ -13,14 +12,13 @@ interface Entry {
 /** Which turns are to stop: one, or those of a session, or of one request of it. */
 export type Stopped = { readonly turnId: string } | { readonly sessionId: string; readonly clientRequestId?: string | undefined };
 
-interface Seated {
+interface Running {
   readonly turn: PlayedTurn;
   readonly stopping: AbortController;
   readonly stopOf: () => Promise<string | undefined>;
 }
 
 export interface RunningTurnsGiven extends SharedPorts {
-  readonly busy: BusyAgents;
   readonly log: ports.Log;
 }
 
@@ -29,7 +27,7 @@ const TOPIC = "conversations-runs/stops";
 /** The turns that execute in this process: one per session at most. Others can be stopped through it, too. */
 export class RunningTurns {
   readonly #given: RunningTurnsGiven;
-  readonly #turns = new Map<string, Seated>();
+  readonly #turns = new Map<string, Running>();
 
   constructor(given: RunningTurnsGiven, scope: Scope) {
     this.#given = given;
@@ -50,13 +48,10 @@ export class RunningTurns {
   enter(turn: PlayedTurn, stopOf: () => Promise<string | undefined>): Entry {
     const stopping = new AbortController();
     this.#turns.set(turn.turnId, { turn, stopping, stopOf });
-    this.#given.busy.change(turn.agentId, 1);
     return {
       signal: stopping.signal,
       stop: (reason) => stopping.abort(new TurnStopped(reason)),
-      leave: () => {
-        if (this.#turns.delete(turn.turnId)) this.#given.busy.change(turn.agentId, -1);
-      },
+      leave: () => void this.#turns.delete(turn.turnId),
     };
   }
 

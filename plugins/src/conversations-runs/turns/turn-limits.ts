@@ -43,10 +43,10 @@ export function createTurnLimits(given: {
   readonly usage: ports.Usage | undefined;
   readonly agents: ports.Agents;
   readonly clock: ports.Clock;
-  readonly open: OpenTurns;
+  readonly openTurns: OpenTurns;
   readonly limits: LimitsByScope;
 }) {
-  const { usage, agents, clock, open, limits } = given;
+  const { usage, agents, clock, openTurns, limits } = given;
 
   const scopesOf = (who: Who, agent: Limits | undefined): readonly (readonly [Scope, Partial<ports.UsageSubject>, Limits])[] => {
     const { userId, agentId } = who;
@@ -79,7 +79,7 @@ export function createTurnLimits(given: {
 
   const reachedAtOnce = (who: Who, scopes: ReturnType<typeof scopesOf>): Reached | undefined => {
     if (!hasTurnsAtOnce(scopes)) return undefined;
-    const turns = open.all();
+    const turns = openTurns.all();
     for (const [scope, where, { turnsAtOnce }] of scopes) {
       if (turnsAtOnce === undefined) continue;
       const isOf = (each: Who) =>
@@ -100,12 +100,11 @@ export function createTurnLimits(given: {
       const reached = today ?? reachedAtOnce(who, scopes);
       if (reached) throw refusal(reached, clock.now());
       if (!hasTurnsAtOnce(scopes)) return;
-      open.open(who, clock.now() + ADMITTED_COUNTED_MS);
-      open.share(who.turnId);
+      openTurns.open(who, clock.now() + ADMITTED_COUNTED_MS);
     },
 
     /** An admitted turn was not stored. */
-    withdraw: (turnId: string): void => open.close(turnId),
+    withdraw: (turnId: string): void => openTurns.close(turnId),
 
     /** A turn begins to execute, or goes on after it has executed for some time. Close it with `leave`. */
     enter({ userId, agentId, turnId }: Who, executedMs = 0): LimitedTurn {
@@ -113,12 +112,11 @@ export function createTurnLimits(given: {
       const stop = (reason: StopReason) => stopping.abort(new TurnStopped(reason));
       let scopes: ReturnType<typeof scopesOf> = [];
       let timer: ports.Timer | undefined;
-      open.open({ userId, agentId, turnId });
+      openTurns.open({ userId, agentId, turnId });
       return {
         signal: stopping.signal,
         begin(agent) {
           scopes = scopesOf({ userId, agentId, turnId }, agent);
-          if (hasTurnsAtOnce(scopes)) open.share(turnId);
           const seconds = Math.min(...scopes.map(([, , { turnSeconds = Infinity }]) => turnSeconds));
           if (Number.isFinite(seconds)) timer = clock.after(Math.max(0, seconds * 1000 - executedMs), () => stop("time_limit"));
         },
@@ -128,7 +126,7 @@ export function createTurnLimits(given: {
         },
         leave() {
           timer?.cancel();
-          open.close(turnId);
+          openTurns.close(turnId);
         },
       };
     },
