@@ -1,5 +1,7 @@
 import type { CallResult } from "@portico/core/client";
 import type { conversationsRunsContract } from "@portico/plugins/conversations-runs/contract";
+import type { RunStatusWords } from "../../blocks/runs/run-list.ts";
+import type { Tone } from "../../blocks/StatusBadge.svelte";
 import type { Receipt } from "./receipts.svelte.ts";
 
 /** Specification 2.11. Services may record more fields, which are not declared here. */
@@ -64,12 +66,19 @@ export function describeEnd({ outcome, failure, interruption_reason: reason }: R
   return reason === undefined ? undefined : (describeEnding(reason) ?? `The turn was interrupted: ${describeReason(reason)}`);
 }
 
-/** `1.2 s`, `3 min 20 s`, `2 h 5 min`. */
-export function describeDuration(milliseconds: number): string {
-  if (milliseconds < 1_000) return `${Math.round(milliseconds)} ms`;
-  if (milliseconds < 60_000) return `${(milliseconds / 1_000).toFixed(1)} s`;
-  const seconds = Math.round(milliseconds / 1_000);
-  return seconds < 3_600
-    ? `${Math.floor(seconds / 60)} min ${seconds % 60} s`
-    : `${Math.floor(seconds / 3_600)} h ${Math.floor((seconds % 3_600) / 60)} min`;
+const TONES: Readonly<Record<Run["status"], Tone>> = { running: "active", idle: "neutral", completed: "good", failed: "bad" };
+
+/** The status of a run, and why it has it. */
+export function statusOf({ status, approvals = [], interruption_reason, failure_reason, failure }: Run): RunStatusWords {
+  const isInterrupted = status === "idle" && interruption_reason !== undefined;
+  const isWaiting = approvals.length > 0;
+  const more = isInterrupted ? ", interrupted" : isWaiting ? ", waits for approval" : "";
+  const reason = failure_reason ?? interruption_reason;
+  return {
+    text: status.charAt(0).toUpperCase() + status.slice(1) + more,
+    tone: isInterrupted || isWaiting ? "warn" : TONES[status],
+    // A code says more than that it was an error. The column of errors has the message.
+    why: reason === "error" && failure ? failure.code.replaceAll("_", " ") : reason && describeReason(reason),
+    message: failure?.message,
+  };
 }

@@ -12,7 +12,7 @@ import type { Tone } from "../../blocks/StatusBadge.svelte";
 import type { WaterfallRow } from "../../blocks/waterfall.ts";
 import type { ReceiptDecision } from "./decision.ts";
 import type { Receipt } from "./receipts.svelte.ts";
-import { describeDuration } from "./run.ts";
+import { describeDuration } from "../../blocks/duration.ts";
 import { writeCost } from "../../blocks/write-cost.ts";
 
 export type Trace = NonNullable<CallResult<typeof conversationsRunsContract.trace>["turns"][number]["trace"]>;

@@ -1,61 +1,76 @@
-import type { Filter, ListAddress, ListColumn } from "../../blocks/list/list-address.svelte.ts";
-import { readRange, TIME_FILTERS } from "../../blocks/list/time-range.ts";
-import { RUN_WORDS } from "./status-words.ts";
-import type { RunQuery, RunStatus } from "./workflow-calls.ts";
+import { RUN_SEARCH } from "@portico/core/contract";
+import { choiceFilter, FIELD, type RunColumn, type RunFilter, timeFilters, workColumns } from "../../blocks/runs/run-list.ts";
+import { routeTo } from "../../shell/route.svelte.ts";
+import { hasEnded, RUN_WORDS } from "./status-words.ts";
+import type { FoundRun, SearchFields } from "./workflow-calls.ts";
 
-/** `name=value`, as searches take fields. */
-export const FIELD = /^[A-Za-z_][^=]*=/;
-const field = (value: string) => (FIELD.test(value) ? value : undefined);
-
-export const STATUSES: Readonly<Record<string, string>> = Object.fromEntries(
-  Object.entries(RUN_WORDS).map(([id, { text }]) => [id, text]),
-);
+interface Listed {
+  /** Undefined: the runs of all workflows. */
+  readonly workflowId: string | undefined;
+  /** Names of all workflows, by ID. */
+  readonly names: Readonly<Record<string, string>>;
+  /** The fields by which the runs of the workflow can be found. */
+  readonly search: SearchFields | undefined;
+}
 
 /** The filters in the address: `#/workflows/triage?status=failed&since=1d`. */
-export const RUN_FILTERS: readonly Filter[] = [
-  { name: "workflow", title: "Workflow" },
-  { name: "status", title: "Status", describe: (value) => (Object.hasOwn(STATUSES, value) ? STATUSES[value] : undefined) },
-  ...TIME_FILTERS,
-  { name: "q", title: "Words" },
-  { name: "user", title: "User" },
-  { name: "parameter", title: "Parameter", isList: true, describe: field },
-  { name: "output", title: "Output", isList: true, describe: field },
-  { name: "version", title: "Version", describe: (value) => (/^[0-9a-f]{64}$/.test(value) ? value.slice(0, 12) : undefined) },
-];
+export function runFilters({ workflowId, names, search }: Listed): readonly RunFilter[] {
+  const describe = (value: string) => (FIELD.test(value) ? value : undefined);
+  const field = { control: "fields", isList: true, isMore: true, describe } as const;
+  return [
+    ...(workflowId === undefined
+      ? [{ name: "workflow", title: "Workflow", choices: names, ask: (value: string) => ({ workflowId: value }) }]
+      : []),
+    choiceFilter({
+      ...{ name: "status", title: "Status" },
+      choices: Object.fromEntries(Object.entries(RUN_WORDS).map(([id, { text }]) => [id, text])),
+    }),
+    ...timeFilters("startedFrom", "startedBefore"),
+    { name: "q", title: "Words", label: "Words of the error", maxlength: RUN_SEARCH.characters },
+    { name: "user", title: "User", isMore: true, ask: (userId) => ({ userId }) },
+    { name: "parameter", title: "Parameter", fields: search?.parameters, ...field },
+    { name: "output", title: "Output", fields: search?.outputs, ...field },
+    {
+      ...{ name: "version", title: "Version", placeholder: "Hash of the definition", isMore: true },
+      describe: (value) => (/^[0-9a-f]{64}$/.test(value) ? value.slice(0, 12) : undefined),
+    },
+  ];
+}
 
-/** The filters behind "More filters". */
-export const MORE_FILTERS = ["user", "parameter", "output", "version"] as const;
-
-export const RUN_COLUMNS = [
-  { id: "run", title: "Run", isShown: "always" },
-  { id: "workflow", title: "Workflow", isShown: "unless" },
-  { id: "status", title: "Status", isShown: "unless" },
-  { id: "user", title: "User", isShown: "if" },
-  { id: "parameters", title: "Parameters", isShown: "if" },
-  { id: "outputs", title: "Outputs", isShown: "if" },
-  { id: "nodes", title: "Nodes", align: "end", isShown: "unless" },
-  { id: "duration", title: "Duration", align: "end", isShown: "unless" },
-  { id: "tokens", title: "Tokens", align: "end", isShown: "if" },
-  { id: "cost", title: "Cost", align: "end", isShown: "if" },
-  { id: "started", title: "Started", isShown: "unless" },
-  { id: "error", title: "Error", isShown: "unless" },
-] as const satisfies readonly ListColumn[];
-
-/** The query of a search. */
-export function toQuery(address: ListAddress, workflowId: string | undefined): RunQuery {
-  const value = (name: string) => address.value(name);
-  const { from, until } = readRange(value);
-  const workflow = workflowId ?? value("workflow");
-  const [status, q, user, version] = [value("status"), value("q"), value("user"), value("version")];
-  return {
-    ...(workflow !== "" && { workflowId: workflow }),
-    ...(status !== "" && { status: status as RunStatus }),
-    ...(from !== undefined && { startedFrom: from }),
-    ...(until !== undefined && { startedBefore: until }),
-    ...(q !== "" && { q }),
-    ...(user !== "" && { userId: user }),
-    ...(version !== "" && { version }),
-    parameter: [...address.values("parameter")],
-    output: [...address.values("output")],
+/** The columns of the runs of one workflow, or of all. */
+export function runColumns(workflowId: string | undefined): readonly RunColumn<FoundRun>[] {
+  const fields = (values: Readonly<Record<string, string>> = {}) => {
+    const text = Object.entries(values)
+      .map(([name, value]) => `${name}=${value}`)
+      .join(", ");
+    return text === "" ? undefined : ({ as: "excerpt", text } as const);
   };
+  const all: readonly RunColumn<FoundRun>[] = [
+    {
+      ...{ id: "run", title: "Run", isShown: "always" },
+      cell: (run) => ({ as: "id", text: run.runId, href: routeTo("workflows", run.workflowId, run.runId) }),
+    },
+    {
+      ...{ id: "workflow", title: "Workflow", isShown: "unless" },
+      cell: ({ workflowId: text }) => ({ as: "text", text, href: routeTo("workflows", text) }),
+    },
+    { id: "status", title: "Status", isShown: "unless", cell: ({ status }) => ({ as: "status", ...RUN_WORDS[status] }) },
+    { id: "user", title: "User", isShown: "if", cell: ({ userId: text }) => (text ? { as: "text", text } : undefined) },
+    { id: "parameters", title: "Parameters", isShown: "if", cell: (run) => fields(run.fields?.parameters) },
+    { id: "outputs", title: "Outputs", isShown: "if", cell: (run) => fields(run.fields?.outputs) },
+    {
+      ...{ id: "nodes", title: "Nodes", align: "end", isShown: "unless" },
+      cell: ({ status, nodeCount, completedNodeCount }) => ({
+        as: "number",
+        text: hasEnded(status) ? String(nodeCount) : `${completedNodeCount}/${nodeCount}`,
+      }),
+    },
+    ...workColumns<FoundRun>(({ totalDurationMs: ms, usage: used }) => ({ ms, used })),
+    { id: "started", title: "Started", isShown: "unless", cell: ({ startedAt: at }) => ({ as: "time", at }) },
+    {
+      ...{ id: "error", title: "Error", isShown: "unless" },
+      cell: ({ error }) => error && { as: "error", text: error.message },
+    },
+  ];
+  return workflowId === undefined ? all : all.filter(({ id }) => id !== "workflow");
 }

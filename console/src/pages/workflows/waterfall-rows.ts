@@ -1,6 +1,6 @@
 import type { Tone } from "../../blocks/StatusBadge.svelte";
 import type { WaterfallRow } from "../../blocks/waterfall.ts";
-import { duration } from "./duration.ts";
+import { describeDuration } from "../../blocks/duration.ts";
 import { nodeIcon, nodeKind } from "./node-kinds.ts";
 import { isOver, NODE_WORDS } from "./status-words.ts";
 import type { Span, TimelineElement, TimelineNode } from "./timeline.ts";
@@ -77,5 +77,5 @@ function timeOf(result: NodeResult | undefined, { from, to }: Span): Pick<Waterf
   if (milliseconds === undefined) return {};
   const share = (part: number) => Math.min(100, Math.max(0, (100 * part) / Math.max(1, to - from)));
   const start = share(startedAt - from);
-  return { bar: { from: start, width: Math.min(share(milliseconds), 100 - start) }, took: duration(milliseconds) };
+  return { bar: { from: start, width: Math.min(share(milliseconds), 100 - start) }, took: describeDuration(milliseconds) };
 }

@@ -7,19 +7,8 @@ export type WorkflowSummary = CallResult<typeof workflowServiceContract.workflow
 export type WorkflowDefinition = Omit<CallResult<typeof workflowServiceContract.definition>, "editable">;
 export type DefinitionNode = WorkflowDefinition["nodes"][number];
 export type FoundRun = CallResult<typeof workflowServiceContract.searchRuns>["runs"][number];
-/** What a search for runs asks, without its pages. */
-export interface RunQuery {
-  readonly workflowId?: string;
-  readonly status?: RunStatus;
-  readonly startedFrom?: string;
-  readonly startedBefore?: string;
-  readonly q?: string;
-  readonly userId?: string;
-  readonly version?: string;
-  /** `name=value`. */
-  readonly parameter: string[];
-  readonly output: string[];
-}
+/** The fields by which the runs of a workflow can be found. */
+export type SearchFields = NonNullable<WorkflowDefinition["search"]>;
 export type RunDetail = CallResult<typeof workflowServiceContract.run>;
 export type NodeResult = NonNullable<RunDetail["nodeResults"]>[string];
 export type NodeStatus = NodeResult["status"];

@@ -6,7 +6,7 @@ const UNITS = [
 ] as const;
 
 /** `35 ms`, `4.2 s`, `3 min 20 s`: the two largest units. */
-export function duration(milliseconds: number): string {
+export function describeDuration(milliseconds: number): string {
   if (milliseconds < 1_000) return `${Math.max(0, Math.round(milliseconds))} ms`;
   if (milliseconds < 60_000) return `${(Math.floor(milliseconds / 100) / 10).toFixed(1)} s`;
   const seconds = Math.floor(milliseconds / 1_000);
