@@ -50,7 +50,7 @@ export const RULES: readonly RuleGroup[] = [
     files: [
       "core/src/grammar/access.ts",
       "plugins/src/conversations-runs/queries/admission.ts",
-      "plugins/src/conversations-runs/queries/client-requests.ts",
+      "plugins/src/conversations-runs/requests/client-requests.ts",
     ],
     tests: ["spec/conversations-runs/{conversations,guarded-routes,hard-cases,queries,realtime,restarts}.test.ts"],
   },

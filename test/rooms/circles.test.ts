@@ -72,6 +72,25 @@ describe("the files of this repository", () => {
   });
 });
 
+describe("the folders of conversations and runs", () => {
+  it("import each other in no circle", () => {
+    const folders = new Map<string, string[]>();
+    for (const [file, targets] of graph) {
+      const folder = folderOf(file);
+      if (folder === undefined) continue;
+      const others = targets.map(folderOf).filter((other) => other !== undefined && other !== folder) as string[];
+      folders.set(folder, [...(folders.get(folder) ?? []), ...others]);
+    }
+    expect(folders.get("queries")).toContain("turns");
+    expect(findCircles(folders)).toEqual([]);
+  });
+});
+
+/** The folder of a file of conversations and runs. Undefined for other files, and for those beside the folders. */
+function folderOf(file: string): string | undefined {
+  return /^plugins\/src\/conversations-runs\/([^/]+)\//.exec(file)?.[1];
+}
+
 /** The file of an import. Undefined for an import from outside of this repository. */
 function fileOf(packages: readonly Package[], file: string, target: string): string | undefined {
   if (target.startsWith(".")) return posix.join(posix.dirname(file), target);

@@ -10,4 +10,4 @@ export {
   TITLE_LENGTH,
 } from "./limits.ts";
 export type { followUpBody, startBody } from "./query-contract.ts";
-export { canonicalContent } from "./queries/canonical-content.ts";
+export { canonicalContent } from "./canonical-content.ts";

@@ -1,11 +1,11 @@
 // One file: the calls of the area, with each path, shape and error, as a client sees them.
 import { defineContract, maxCharacters, modelUsage, objectOnly, readParameters, record, reply } from "@portico/core/contract";
 import * as v from "valibot";
-import { approvalRoutes } from "./approvals/contract.ts";
+import { approvalRoutes } from "./approval-contract.ts";
 import { agentEnvelope } from "./envelope.ts";
 import { agentErrors } from "./errors.ts";
 import { QUERY_BYTES, TITLE_LENGTH } from "./limits.ts";
-import { storedTrace } from "./turns/trace-entry.ts";
+import { storedTrace } from "./trace-entry.ts";
 import { followUpBody, lookupBody, lookupResult, startBody } from "./query-contract.ts";
 
 const text = v.string();

@@ -1,6 +1,6 @@
 import { callerGuard, definePlugin, instanceScheme, optional, ports } from "@portico/core";
-import { agentRuntime, agentRuntimePort } from "./agent-runtime.ts";
-import { backgroundTurns } from "./background-turns.ts";
+import { agentRuntime, agentRuntimePort } from "./runtime/agent-runtime.ts";
+import { backgroundTurns } from "./runtime/background-turns.ts";
 import { queryChannel } from "./channel.ts";
 import { conversationsRunsConfig } from "./config.ts";
 import { conversationsRunsContract } from "./contract.ts";

@@ -5,7 +5,7 @@ import { mcpTools } from "@portico/adapters/tools/mcp";
 import { defineAdapter, orAborted, ports } from "@portico/core";
 import { agentDocuments } from "@portico/operator/agent-documents";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { agentRuntimePort } from "../../../plugins/src/conversations-runs/agent-runtime.ts";
+import { agentRuntimePort } from "../../../plugins/src/conversations-runs/runtime/agent-runtime.ts";
 import { type AgentService, startAgentService } from "../../harness/agent-app.ts";
 import { toolOf } from "../../harness/looped-agents.ts";
 import { startRawMcpServer } from "../../harness/raw-mcp-server.ts";

@@ -2,7 +2,7 @@ import { createManualClock } from "@portico/adapters/clock/manual";
 import { functionTools } from "@portico/adapters/tools/functions";
 import { defineAdapter, ports } from "@portico/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { agentRuntimePort } from "../../../plugins/src/conversations-runs/agent-runtime.ts";
+import { agentRuntimePort } from "../../../plugins/src/conversations-runs/runtime/agent-runtime.ts";
 import {
   type AgentClient,
   type AgentService,

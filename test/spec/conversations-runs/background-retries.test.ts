@@ -6,7 +6,7 @@ import { functionTools } from "@portico/adapters/tools/functions";
 import { definePlugin, ports } from "@portico/core";
 import * as v from "valibot";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createStoredRuns } from "../../../plugins/src/conversations-runs/stored-runs.ts";
+import { createStoredRuns } from "../../../plugins/src/conversations-runs/runtime/stored-runs.ts";
 import { type AgentService, type AgentServiceOptions, startAgentService } from "../../harness/agent-app.ts";
 import { forgetWork } from "../../harness/forgotten-work.ts";
 import { temporaryFolder } from "../../harness/portico-process.ts";

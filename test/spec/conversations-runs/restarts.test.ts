@@ -7,7 +7,7 @@ import { sqliteLog } from "@portico/adapters/log/sqlite";
 import { sqliteRecords } from "@portico/adapters/records/sqlite";
 import { fileSecrets } from "@portico/adapters/secrets/files";
 import { type Adapter, ports } from "@portico/core";
-import { requestKey } from "../../../plugins/src/conversations-runs/queries/client-requests.ts";
+import { requestKey } from "../../../plugins/src/conversations-runs/requests/client-requests.ts";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type AgentService, type AgentServiceOptions, startAgentService, startBody } from "../../harness/agent-app.ts";
 import { isClusterRun } from "../../harness/members.ts";

@@ -5,7 +5,7 @@ import {
   clientRequests,
   requestKey,
   type ClientRequest,
-} from "../../../plugins/src/conversations-runs/queries/client-requests.ts";
+} from "../../../plugins/src/conversations-runs/requests/client-requests.ts";
 import { transcriptStream } from "../../../plugins/src/conversations-runs/turns/turn.ts";
 import {
   type AgentClient,

@@ -4,7 +4,7 @@ import {
   type RequestEvent,
   type RequestState,
   requestTransitions,
-} from "../../../plugins/src/conversations-runs/queries/request-state.ts";
+} from "../../../plugins/src/conversations-runs/requests/request-state.ts";
 import {
   advanceRun,
   type RunEvent,

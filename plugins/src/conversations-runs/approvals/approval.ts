@@ -2,21 +2,11 @@ import { hash } from "node:crypto";
 import type { ports } from "@portico/core";
 import { EVENT_CHARACTERS } from "../limits.ts";
 import { boundedValue } from "../turns/bounds.ts";
+import { type Decision, STATUS } from "../turns/recorded-call.ts";
 
 /** A tool as it was when its call was put before a person. */
 export interface AskedTool extends Pick<ports.ToolDefinition, "id" | "name" | "description" | "inputSchema" | "riskLevel"> {
   readonly digest: string;
-}
-
-/** How an approval ended. `expired`: no decision came in time. `withdrawn`: the turn was stopped. */
-export interface Decision {
-  readonly decision: "approve" | "reject" | "expired" | "withdrawn";
-  /** Milliseconds since 1970. */
-  readonly at: number;
-  readonly userId?: string | undefined;
-  /** In place of the arguments of the model. */
-  readonly arguments?: unknown;
-  readonly comment?: string | undefined;
 }
 
 /** One call of a tool that a person decides. It stays until its run is removed, so that a second decision finds the first. */
@@ -80,14 +70,6 @@ export function shownInRun({ callId, tool, askedAt, expiresAt }: Approval) {
   };
 }
 
-/** The part of what clients are told of a decided call that the records of its turn keep. */
-export interface EventDecision extends ports.CallDecision {
-  readonly callId: string;
-  /** The model's ID, if it is another one. */
-  readonly toolCallId?: string | undefined;
-  readonly toolId: string;
-}
-
 /** What the clients of a turn are told: once when it waits, and once when the turn goes on. */
 export function approvalContent({ callId, toolCallId, tool, arguments: args, expiresAt, decided: decision }: Approval) {
   const call = { callId, ...(callId !== toolCallId && { toolCallId }), toolId: tool.id, name: tool.name };
@@ -109,6 +91,3 @@ export function approvalContent({ callId, toolCallId, tool, arguments: args, exp
     ...(decision.comment !== undefined && { comment: decision.comment }),
   };
 }
-
-/** The words for the ends of approvals in events and records. */
-export const STATUS = { approve: "approved", reject: "rejected", expired: "expired", withdrawn: "withdrawn" } as const;

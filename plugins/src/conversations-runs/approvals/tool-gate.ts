@@ -1,6 +1,7 @@
 import type { ports } from "@portico/core";
+import type { Decision } from "../turns/recorded-call.ts";
 import type { ArgumentsFault } from "../turns/tool-arguments.ts";
-import type { Approval, Decision } from "./approval.ts";
+import type { Approval } from "./approval.ts";
 import { digestOf, toolDigest } from "./digest.ts";
 
 /** A call as the engine of a turn makes it. */

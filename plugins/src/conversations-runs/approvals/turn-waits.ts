@@ -2,8 +2,9 @@ import { type ports, readPages, writeAgain } from "@portico/core";
 import { APPROVAL_DESCRIPTION_CHARACTERS, EVENT_CHARACTERS } from "../limits.ts";
 import type { Run, Runs } from "../runs/runs.ts";
 import { boundedText, boundedValue } from "../turns/bounds.ts";
+import type { Decision } from "../turns/recorded-call.ts";
 import type { PlayedTurn } from "../turns/turn.ts";
-import { type Approval, approvalId, approvalsSpec, type AskedTool, decided, type Decision, shownInRun } from "./approval.ts";
+import { type Approval, approvalId, approvalsSpec, type AskedTool, decided, shownInRun } from "./approval.ts";
 import { digestOf } from "./digest.ts";
 
 /** A call that is put before a person. */

@@ -3,7 +3,7 @@ import type { Approval } from "../approvals/approval.ts";
 import { type TurnWait, type TurnWaits, withApprovals, withoutApprovals } from "../approvals/turn-waits.ts";
 import type { LogLine, Pausing } from "../execution/pause-turn.ts";
 import { RUN_ERROR_CHARACTERS } from "../limits.ts";
-import { firstRun } from "../runs/first-run.ts";
+import { firstRun } from "../turns/first-run.ts";
 import { lastReceipt, receiptStream, toldEnd } from "../runs/receipts.ts";
 import { isPlanned, type Run, type Runs, withEvent } from "../runs/runs.ts";
 import { boundedText } from "../turns/bounds.ts";

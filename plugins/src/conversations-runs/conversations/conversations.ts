@@ -1,6 +1,6 @@
 import { hasAtMost, type ports, readPages } from "@portico/core";
 import { CONVERSATION_ID_CHARACTERS } from "../limits.ts";
-import type { TurnFile } from "../turns/turn.ts";
+import type { StoredPart } from "../turns/turn.ts";
 
 /** A conversation of one user with one agent. Its next turn continues its session. Clearing ends the session. */
 export interface Conversation {
@@ -30,23 +30,6 @@ export interface StoredMessage {
   readonly clientRequestId: string;
   /** The facts of its query (open points 7); only a user's message has it. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
-}
-
-/**
- * Files are kept by reference: what they hold is read when a model is to see it. A summary is the only part of its message. It stands for all
- * messages up to the one with the sequence number `upTo`.
- */
-export type StoredPart =
-  | Exclude<ports.MessagePart, { type: "summary" }>
-  | StoredSummary
-  | ({ readonly type: "media_ref" } & TurnFile)
-  | ({ readonly type: "file_ref" } & TurnFile);
-
-/** A summary of the oldest messages of a conversation, which stay readable behind it. */
-export interface StoredSummary {
-  readonly type: "summary";
-  readonly text: string;
-  readonly upTo: number;
 }
 
 /** The stream of a conversation's messages. */

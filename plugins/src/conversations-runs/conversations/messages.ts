@@ -1,6 +1,7 @@
 import { JsonPieces, type ports } from "@portico/core";
 import { HISTORY_CHARACTERS, HISTORY_MESSAGES } from "../limits.ts";
-import { messageStream, type StoredMessage, type StoredSummary } from "./conversations.ts";
+import { messageStream, type StoredMessage } from "./conversations.ts";
+import type { StoredSummary } from "../turns/turn.ts";
 
 /** A message of earlier turns. */
 export interface EarlierMessage extends Pick<StoredMessage, "role" | "parts"> {

@@ -3,7 +3,7 @@ import type { InferOutput } from "valibot";
 import { queryChannel } from "../channel.ts";
 import { type Conversations, ownConversation, runOfSession } from "../conversations/conversations.ts";
 import { agentErrors } from "../errors.ts";
-import { type ClientRequests, requestKey } from "../queries/client-requests.ts";
+import { type ClientRequests, requestKey } from "../requests/client-requests.ts";
 import type { Runs } from "../runs/runs.ts";
 import { readTranscript } from "../turns/transcript.ts";
 import type { Turn, TurnEvent } from "../turns/turn.ts";

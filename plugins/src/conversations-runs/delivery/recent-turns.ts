@@ -1,4 +1,4 @@
-import type { ClientRequests } from "../queries/client-requests.ts";
+import type { ClientRequests } from "../requests/client-requests.ts";
 import { subscriberOf, type Listener, type NamedTurn } from "./subscriber.ts";
 import { processIdOf } from "./numbered-turn.ts";
 

@@ -8,7 +8,7 @@ import {
   WATCH_WAITING_MS,
   WATCHES_PER_SOCKET,
 } from "../limits.ts";
-import { type ClientRequest, isOpenRequest } from "../queries/client-requests.ts";
+import { type ClientRequest, isOpenRequest } from "../requests/client-requests.ts";
 import { eventsOf } from "../turns/transcript.ts";
 import { transcriptStream } from "../turns/turn.ts";
 import { countOf, isEnd, isMissing } from "./missing.ts";

@@ -1,6 +1,5 @@
 import { isStoreAway, ports, retryWhileStoreAway } from "@portico/core";
 import { type Approval, approvalContent } from "../approvals/approval.ts";
-import { type ReadTurn, readTurn } from "../approvals/paused-turn.ts";
 import type { TurnWait, TurnWaits } from "../approvals/turn-waits.ts";
 import { Produced } from "../turns/produced.ts";
 import { readTranscript, Transcript, type TranscriptGiven } from "../turns/transcript.ts";
@@ -12,7 +11,7 @@ import { TurnTrace } from "../turns/turn-trace.ts";
 import { TurnOutput } from "../turns/turn-output.ts";
 import type { UserMessage } from "../turns/user-message.ts";
 import type { OwnershipCondition } from "../turns/while-owned.ts";
-import { lostTurn, type LogLine, type Pausing, pauseTurn, stoppedTurn } from "./pause-turn.ts";
+import { lostTurn, type LogLine, type Pausing, pauseTurn, type ReadTurn, readTurn, stoppedTurn } from "./pause-turn.ts";
 import { type PlayGiven, type Playing, playTurn } from "./play-turn.ts";
 
 export interface TurnExecutorGiven extends PlayGiven {

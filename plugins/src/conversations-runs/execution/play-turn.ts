@@ -2,23 +2,22 @@ import { describeCause, parseDuration, ports, retryWhileStoreAway, withHandledRe
 import type { Approval, AskedTool } from "../approvals/approval.ts";
 import type { Consents } from "../approvals/consents.ts";
 import { toolDigest } from "../approvals/digest.ts";
-import type { PausedState } from "../approvals/paused-turn.ts";
 import { ToolGate } from "../approvals/tool-gate.ts";
 import type { InstanceToolPolicy } from "../config.ts";
-import type { StoredSummary } from "../conversations/conversations.ts";
 import { ABANDONED_AFTER_MS, MAX_TURNS } from "../limits.ts";
 import { readSkills, withSkills } from "../skills/agent-skills.ts";
 import { READ_SKILL, skillTools } from "../skills/read-skill.ts";
 import { builtInTools, type Delegate } from "../turns/built-in-tools.ts";
 import type { ShownRoom, TurnRoom } from "../turns/shown-files.ts";
 import type { ArgumentsFault } from "../turns/tool-arguments.ts";
-import { leftBehind, type PausedEnd, type TurnEnd } from "../turns/turn-end.ts";
+import { leftBehind, type TurnEnd } from "../turns/turn-end.ts";
 import { TurnFailed, type TurnStopped } from "../turns/turn-failed.ts";
 import type { TurnLimits } from "../turns/turn-limits.ts";
-import { gatherTools } from "../turns/turn-tools.ts";
+import type { PausedEnd, PausedState } from "./pause-turn.ts";
+import { gatherTools } from "./turn-tools.ts";
 import type { TurnTrace } from "../turns/turn-trace.ts";
 import type { TurnOutput } from "../turns/turn-output.ts";
-import { isBackground, type PlayedTurn } from "../turns/turn.ts";
+import { isBackground, type PlayedTurn, type StoredSummary } from "../turns/turn.ts";
 import type { UserMessage } from "../turns/user-message.ts";
 
 export interface PlayGiven {

@@ -1,12 +1,12 @@
 import { ports, type ServiceError, writeAgain } from "@portico/core";
 import { type Conversation, type Conversations, runOfSession, workKind } from "../conversations/conversations.ts";
 import { agentErrors } from "../errors.ts";
-import { firstRun } from "../runs/first-run.ts";
+import { firstRun } from "../turns/first-run.ts";
 import type { Runs } from "../runs/runs.ts";
 import { type Delegation, newIdSuffix, type Turn } from "../turns/turn.ts";
 import type { TurnLimits } from "../turns/turn-limits.ts";
-import { type ClientRequest, type ClientRequests, requestKey } from "./client-requests.ts";
-import { advanceRequest } from "./request-state.ts";
+import { type ClientRequest, type ClientRequests, requestKey } from "../requests/client-requests.ts";
+import { advanceRequest } from "../requests/request-state.ts";
 
 /** One checked submission. Its conversation is not yet decided. */
 export interface Submission extends Pick<

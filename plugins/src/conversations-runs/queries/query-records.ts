@@ -5,9 +5,9 @@ import { type Conversation, type Conversations, messageStream, type StoredMessag
 import type { LogLine, Pausing } from "../execution/pause-turn.ts";
 import { subscriberOf } from "../delivery/subscriber.ts";
 import { processIdOf } from "../delivery/numbered-turn.ts";
-import { type ClientRequest, type ClientRequests, requestKey } from "./client-requests.ts";
-import { advanceRequest } from "./request-state.ts";
-import { firstRun } from "../runs/first-run.ts";
+import { type ClientRequest, type ClientRequests, requestKey } from "../requests/client-requests.ts";
+import { advanceRequest } from "../requests/request-state.ts";
+import { firstRun } from "../turns/first-run.ts";
 import { receiptStream } from "../runs/receipts.ts";
 import { type Run, type Runs, withEvent } from "../runs/runs.ts";
 import { boundedMessage } from "../turns/bounds.ts";

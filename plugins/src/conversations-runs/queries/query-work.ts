@@ -12,7 +12,7 @@ import { endWork, type OwnershipCondition } from "../turns/while-owned.ts";
 import { createShownFiles, storedParts, type TurnRoom } from "../turns/shown-files.ts";
 import { identifiersOf, type Turn, type TurnEvent, transcriptStream } from "../turns/turn.ts";
 import { statusAfter, type TurnEnd } from "../turns/turn-end.ts";
-import type { ClientRequest } from "./client-requests.ts";
+import type { ClientRequest } from "../requests/client-requests.ts";
 import type { QueryRecords, StoredTurn } from "./query-records.ts";
 
 export interface QueryWorkGiven {

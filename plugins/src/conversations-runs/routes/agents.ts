@@ -1,6 +1,5 @@
 import type { ports } from "@portico/core";
-import { findAgentProblems } from "../agent-problems.ts";
-import { findMissingParts, type MissingPart } from "../missing-part.ts";
+import { findAgentProblems } from "../runtime/agent-problems.ts";
 import { readSkills } from "../skills/agent-skills.ts";
 import type { ConversationHandlers, ConversationServices } from "./conversation-services.ts";
 
@@ -74,5 +73,34 @@ export function toAgentSummary(
     ...(unknownKeys && { unknownKeys: [...unknownKeys] }),
     ...(ui !== undefined && { ui }),
     ...(avatar !== undefined && { avatar }),
+  };
+}
+
+/** What the turns of an agent need and the instance does not have. */
+type MissingPart = "engine" | "provider" | "model";
+
+/** How long the lists of agents wait for the providers' lists of models. */
+const LIST_MS = 1_000;
+
+/**
+ * Says of agents what their turns would lack. A model that no provider lists counts as missing only if the agent names no provider: otherwise
+ * the turn asks the provider. Providers are asked for their models at most once. A list that cannot be read proves nothing.
+ */
+function findMissingParts(
+  { engines, models }: { readonly engines: readonly ports.AgentEngine[]; readonly models: readonly ports.ModelProvider[] },
+  signal: AbortSignal,
+): (agent: ports.AgentDefinition) => Promise<MissingPart | undefined> {
+  let lists: Promise<readonly (readonly string[] | undefined)[]> | undefined;
+  const readLists = () => {
+    const limited = AbortSignal.any([signal, AbortSignal.timeout(LIST_MS)]);
+    return Promise.all(models.map((provider) => provider.listModels(limited).catch(() => undefined)));
+  };
+
+  return async ({ engine, provider, model }) => {
+    if (engines.every(({ id }) => id !== engine)) return "engine";
+    if (models.length === 0 || (provider !== undefined && models.every(({ id }) => id !== provider))) return "provider";
+    if (model === undefined || provider !== undefined) return undefined;
+    lists ??= readLists();
+    return (await lists).every((list) => list !== undefined && !list.includes(model)) ? "model" : undefined;
   };
 }

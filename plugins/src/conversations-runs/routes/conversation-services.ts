@@ -1,5 +1,5 @@
 import type { callerGuard, Handlers, ports } from "@portico/core";
-import type { AgentRuntime } from "../agent-runtime.ts";
+import type { AgentRuntime } from "../runtime/agent-runtime.ts";
 import type { conversationsRunsContract } from "../contract.ts";
 
 /** The services that the routes of this area use. */

@@ -4,7 +4,7 @@ import { readMessage, readMessages } from "../conversations/messages.ts";
 import { agentErrors } from "../errors.ts";
 import { PAGE_LIMIT } from "../limits.ts";
 import { readFilter, readLimit, readPositive } from "../pagination.ts";
-import { type ClientRequest, type ClientRequests, requestKey } from "../queries/client-requests.ts";
+import { type ClientRequest, type ClientRequests, requestKey } from "../requests/client-requests.ts";
 import type { ConversationHandlers, ConversationServices } from "./conversation-services.ts";
 
 /** Lists conversations, a page at a time: an owner sees all, a member its own. */

@@ -6,7 +6,7 @@ import { RUN_ID_CHARACTERS, RUNS_LIMIT, TRACES_LIMIT, TRACES_LIMIT_MAXIMUM } fro
 import { readFilter, readLimit, readOffset, readPositive } from "../pagination.ts";
 import { allReceipts, readReceiptPage, receiptStream } from "../runs/receipts.ts";
 import type { Run, Runs } from "../runs/runs.ts";
-import { storedTrace } from "../turns/trace-entry.ts";
+import { storedTrace } from "../trace-entry.ts";
 import type { ConversationHandlers, ConversationServices } from "./conversation-services.ts";
 
 /** Lists runs, the newest first: an owner sees all, a member its own. */

@@ -1,6 +1,5 @@
-import type { RecordedCall } from "./recorded-call.ts";
+import type { EventDecision, RecordedCall } from "./recorded-call.ts";
 import type { ports } from "@portico/core";
-import type { EventDecision } from "../approvals/approval.ts";
 import { LeftMessages } from "./left-messages.ts";
 import type { TurnEvent } from "./turn.ts";
 

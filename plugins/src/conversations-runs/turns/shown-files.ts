@@ -1,8 +1,7 @@
 import { buffer } from "node:stream/consumers";
 import type { ports } from "@portico/core";
-import type { StoredPart } from "../conversations/conversations.ts";
 import { SHOWN_BYTES_OF_TURN, SHOWN_MEDIA_BYTES, SHOWN_WAIT_MS } from "../limits.ts";
-import type { Turn, TurnFile } from "./turn.ts";
+import type { StoredPart, Turn, TurnFile } from "./turn.ts";
 
 /** The stored form of the user's text and files. */
 export function storedParts({ prompt, media = [], files = [] }: Pick<Turn, "prompt" | "media" | "files">): readonly StoredPart[] {

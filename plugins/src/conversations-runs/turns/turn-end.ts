@@ -1,15 +1,12 @@
 import { addModelUsage, type ports } from "@portico/core";
-import type { PausedState } from "../approvals/paused-turn.ts";
-import type { AskedCall } from "../approvals/turn-waits.ts";
-import type { StoredSummary } from "../conversations/conversations.ts";
 import { RECEIPT_TEXT_CHARACTERS, RUN_ERROR_CHARACTERS } from "../limits.ts";
 import type { Receipt } from "../runs/receipts.ts";
 import { type Run, withEvent } from "../runs/runs.ts";
 import { boundedCalls, boundedText } from "./bounds.ts";
 import type { Produced } from "./produced.ts";
 import type { RecordedCall } from "./recorded-call.ts";
-import type { StoredTrace } from "./trace-entry.ts";
-import type { PlayedTurn } from "./turn.ts";
+import type { StoredTrace } from "../trace-entry.ts";
+import type { PlayedTurn, StoredSummary } from "./turn.ts";
 
 /** How a turn ended, and what it leaves behind. */
 export interface TurnEnd {
@@ -31,14 +28,6 @@ export interface TurnEnd {
   readonly failure?: { readonly code: string; readonly message: string } | undefined;
   /** The model's provider was away before the turn said or did anything: it can be played again from its beginning. */
   readonly isRepeatable?: true | undefined;
-}
-
-/** A turn that does not end: it waits for a person. */
-export interface PausedEnd {
-  readonly status: "waiting";
-  readonly calls: readonly AskedCall[];
-  readonly state: PausedState;
-  readonly timeoutMs: number;
 }
 
 /** Why a turn failed that could not be executed, for a reason outside of its agent. */

@@ -1,8 +1,8 @@
 import { addModelUsage, type ports } from "@portico/core";
 import { TRACE_ENTRIES, TRACE_FIRST_ENTRIES, TRACE_NAME_CHARACTERS } from "../limits.ts";
-import { type Decision, STATUS } from "../approvals/approval.ts";
+import { type Decision, STATUS } from "./recorded-call.ts";
 import type { PlayedTurn } from "./turn.ts";
-import type { StoredTrace, TraceEntry } from "./trace-entry.ts";
+import type { StoredTrace, TraceEntry } from "../trace-entry.ts";
 
 /** The trace of a turn until it waits for a person. */
 export interface TraceBefore {

@@ -35,6 +35,23 @@ export interface TurnFile {
   readonly size: number;
 }
 
+/**
+ * Files are kept by reference: what they hold is read when a model is to see it. A summary is the only part of its message. It stands for all
+ * messages up to the one with the sequence number `upTo`.
+ */
+export type StoredPart =
+  | Exclude<ports.MessagePart, { type: "summary" }>
+  | StoredSummary
+  | ({ readonly type: "media_ref" } & TurnFile)
+  | ({ readonly type: "file_ref" } & TurnFile);
+
+/** A summary of the oldest messages of a conversation, which stay readable behind it. */
+export interface StoredSummary {
+  readonly type: "summary";
+  readonly text: string;
+  readonly upTo: number;
+}
+
 /** An accepted query: everything that its execution needs, as the engine keeps it. */
 export interface Turn extends PlayedTurn {
   readonly conversationId: string;

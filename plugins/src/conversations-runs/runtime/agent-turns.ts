@@ -1,7 +1,7 @@
 import { defineAdapter, definePlugin, ports } from "@portico/core";
 import { agentRuntime } from "./agent-runtime.ts";
 import { backgroundTurns } from "./background-turns.ts";
-import { agentTurnsConfig } from "./config.ts";
+import { agentTurnsConfig } from "../config.ts";
 
 /**
  * Agents that have turns, and no calls: for apps whose workflows or webhooks give turns to agents, and whose users do not talk to them. Fills the port

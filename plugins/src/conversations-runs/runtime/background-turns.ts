@@ -2,15 +2,15 @@ import { defineAdapter, optional, parseDuration, ports } from "@portico/core";
 import * as v from "valibot";
 import { agentRuntimePort } from "./agent-runtime.ts";
 import { findAgentProblems } from "./agent-problems.ts";
-import { createBackgroundRecords } from "./background/background-records.ts";
-import { type AcceptedTurn, keyedIdSuffix, turnIdOf, turnIds, workIdOf } from "./background/background-turn.ts";
-import { createBackgroundWork } from "./background/background-work.ts";
-import { createDeliveries } from "./background/deliveries.ts";
-import { createPlannedRetries } from "./background/planned-retries.ts";
-import { type BackgroundTurnsOptions, backgroundTurnsConfig } from "./config.ts";
-import { builtInDefinitions } from "./turns/built-in-tools.ts";
-import { newIdSuffix } from "./turns/turn.ts";
-import { listTools } from "./turns/turn-tools.ts";
+import { createBackgroundRecords } from "../background/background-records.ts";
+import { type AcceptedTurn, keyedIdSuffix, turnIdOf, turnIds, workIdOf } from "../background/background-turn.ts";
+import { createBackgroundWork } from "../background/background-work.ts";
+import { createDeliveries } from "../background/deliveries.ts";
+import { createPlannedRetries } from "../background/planned-retries.ts";
+import { type BackgroundTurnsOptions, backgroundTurnsConfig } from "../config.ts";
+import { builtInDefinitions } from "../turns/built-in-tools.ts";
+import { newIdSuffix } from "../turns/turn.ts";
+import { listTools } from "../execution/turn-tools.ts";
 
 const KIND = "background-turn";
 /** Turns of all agents that execute at once. */

@@ -1,6 +1,6 @@
 import { firstCharacters } from "@portico/core/contract";
-import type { PlayedTurn } from "../turns/turn.ts";
-import type { Run } from "./runs.ts";
+import type { PlayedTurn } from "./turn.ts";
+import type { Run } from "../runs/runs.ts";
 
 /** The run that a session's first turn begins, at this time (ISO 8601). */
 export function firstRun(turn: Omit<PlayedTurn, "turnId" | "acceptedAt">, at: string): Run {

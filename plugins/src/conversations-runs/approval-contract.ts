@@ -1,7 +1,7 @@
 import { jsonObject, maxCharacters, readParameters, reply } from "@portico/core/contract";
 import * as v from "valibot";
-import { agentErrors } from "../errors.ts";
-import { APPROVAL_COMMENT_CHARACTERS } from "../limits.ts";
+import { agentErrors } from "./errors.ts";
+import { APPROVAL_COMMENT_CHARACTERS } from "./limits.ts";
 
 const text = v.string();
 const optionalText = v.optional(text);

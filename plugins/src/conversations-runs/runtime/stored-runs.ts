@@ -1,15 +1,15 @@
 import { ports, readPages } from "@portico/core";
-import { createConsents } from "./approvals/consents.ts";
-import { createTurnWaits } from "./approvals/turn-waits.ts";
-import { createDeliveries } from "./background/deliveries.ts";
-import { openFailedTurns } from "./background/failed-turns.ts";
-import { createOpenTurns } from "./background/background-records.ts";
-import { createConversations, messageStream } from "./conversations/conversations.ts";
-import { type ClientRequest, clientRequests, isOpenRequest } from "./queries/client-requests.ts";
-import { receiptStream } from "./runs/receipts.ts";
-import { createRemovedRuns } from "./runs/removed-runs.ts";
-import { createRuns, type Run } from "./runs/runs.ts";
-import { transcriptStream } from "./turns/turn.ts";
+import { createConsents } from "../approvals/consents.ts";
+import { createTurnWaits } from "../approvals/turn-waits.ts";
+import { createDeliveries } from "../background/deliveries.ts";
+import { openFailedTurns } from "../background/failed-turns.ts";
+import { createOpenTurns } from "../background/background-records.ts";
+import { createConversations, messageStream } from "../conversations/conversations.ts";
+import { type ClientRequest, clientRequests, isOpenRequest } from "../requests/client-requests.ts";
+import { receiptStream } from "../runs/receipts.ts";
+import { createRemovedRuns } from "../retention/removed-runs.ts";
+import { createRuns, type Run } from "../runs/runs.ts";
+import { transcriptStream } from "../turns/turn.ts";
 
 /** The stores of conversations and runs. */
 export interface StoredRunsGiven {

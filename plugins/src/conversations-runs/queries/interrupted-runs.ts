@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { FindPlace, ports } from "@portico/core";
 import type { Conversations } from "../conversations/conversations.ts";
-import type { Run, Runs } from "./runs.ts";
+import type { Run, Runs } from "../runs/runs.ts";
 
 const PAUSE_MS = 5;
 /** A start does not hang where a turn cannot be closed now. The turn is closed later. */

@@ -1,9 +1,9 @@
 import type { ports } from "@portico/core";
 import type { SchemaChecks } from "@portico/core/kit";
-import { builtInDefinitions } from "./turns/built-in-tools.ts";
-import { READ_SKILL } from "./skills/read-skill.ts";
-import { readSkills } from "./skills/agent-skills.ts";
-import { problemsOf, toolsOf } from "./turns/tool-sources.ts";
+import { builtInDefinitions } from "../turns/built-in-tools.ts";
+import { READ_SKILL } from "../skills/read-skill.ts";
+import { readSkills } from "../skills/agent-skills.ts";
+import { problemsOf, toolsOf } from "../turns/tool-sources.ts";
 
 /** How long the lists of agents wait for the lists of tools, and for checks of schemas. */
 const LIST_MS = 1_000;

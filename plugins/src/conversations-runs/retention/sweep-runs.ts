@@ -5,7 +5,7 @@ import type { Deliveries } from "../background/deliveries.ts";
 import type { Conversations } from "../conversations/conversations.ts";
 import { firstIdSuffix } from "../turns/turn.ts";
 import type { RemovedRuns } from "./removed-runs.ts";
-import type { Run, Runs } from "./runs.ts";
+import type { Run, Runs } from "../runs/runs.ts";
 
 /** How often old runs are removed. The first time is soon after the start, for services that do not run for an hour. */
 export const RUNS_SWEEP: ports.ChoreOptions = { everyMs: 60 * 60_000, firstMs: 60_000 };

@@ -1,9 +1,9 @@
 import { type ports, writeAgain } from "@portico/core";
 import { type Conversation, type Conversations, messageStream } from "../conversations/conversations.ts";
 import type { TurnWaits } from "../approvals/turn-waits.ts";
-import { receiptStream } from "./receipts.ts";
+import { receiptStream } from "../runs/receipts.ts";
 import { openFailedTurns } from "../background/failed-turns.ts";
-import { isPlanned, type Run, type Runs } from "./runs.ts";
+import { isPlanned, type Run, type Runs } from "../runs/runs.ts";
 
 /** A run or a conversation whose record was removed, and whose streams may still exist: by its id. */
 interface RemovedRun {

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { orAborted, ports } from "@portico/core";
 import type { GatedCall, ToolGate } from "../approvals/tool-gate.ts";
-import type { ArgumentsFault } from "./tool-arguments.ts";
-import { problemsOf, toolsOf } from "./tool-sources.ts";
+import type { ArgumentsFault } from "../turns/tool-arguments.ts";
+import { problemsOf, toolsOf } from "../turns/tool-sources.ts";
 
 /** The tools of one turn. */
 export interface TurnTools {
