@@ -13,45 +13,29 @@ const tlsSchema = v.strictObject({
 
 const postgresSchema = v.strictObject({
   url: v.optional(
-    fromEnv(
-      "PORTICO_POSTGRES_URL",
-      v.pipe(secret(), v.description("PostgreSQL of the cluster: `postgres://user:password@host:port/database`.")),
-    ),
+    fromEnv("PORTICO_POSTGRES_URL", secret(), "PostgreSQL of the cluster: `postgres://user:password@host:port/database`."),
   ),
   directUrl: v.optional(
     fromEnv(
       "PORTICO_POSTGRES_DIRECT_URL",
-      v.pipe(
-        secret(),
-        v.description(
-          "The same database without a pooler, for the connection that holds the lease, and for `portico migrate`. Default: `url`.",
-        ),
-      ),
+      secret(),
+      "The same database without a pooler, for the connection that holds the lease, and for `portico migrate`. Default: `url`.",
     ),
   ),
-  schema: v.optional(fromEnv("PORTICO_POSTGRES_SCHEMA", v.pipe(text(), v.description("Schema of the tables."))), "portico"),
+  schema: v.optional(fromEnv("PORTICO_POSTGRES_SCHEMA", text(), "Schema of the tables."), "portico"),
   poolSize: v.optional(
     fromEnv(
       "PORTICO_POSTGRES_POOL_SIZE",
-      v.pipe(
-        v.number(),
-        v.integer(),
-        v.minValue(1),
-        v.maxValue(1000),
-        v.description("Connections of each process, in addition to the one that holds its lease."),
-      ),
+      v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1000)),
+      "Connections of each process, in addition to the one that holds its lease.",
     ),
     20,
   ),
   preparedStatements: v.optional(
     fromEnv(
       "PORTICO_POSTGRES_PREPARED_STATEMENTS",
-      v.pipe(
-        v.boolean(),
-        v.description(
-          "Whether connections prepare statements that they repeat. `false` is for poolers that lose prepared statements.",
-        ),
-      ),
+      v.boolean(),
+      "Whether connections prepare statements that they repeat. `false` is for poolers that lose prepared statements.",
     ),
     true,
   ),
@@ -59,34 +43,26 @@ const postgresSchema = v.strictObject({
 
 const redisSchema = v.strictObject({
   url: v.optional(
-    fromEnv(
-      "PORTICO_REDIS_URL",
-      v.pipe(secret(), v.description("Redis of the cluster: `redis://user:password@host:port/database`, or `rediss://…`.")),
-    ),
+    fromEnv("PORTICO_REDIS_URL", secret(), "Redis of the cluster: `redis://user:password@host:port/database`, or `rediss://…`."),
   ),
-  prefix: v.optional(
-    fromEnv("PORTICO_REDIS_PREFIX", v.pipe(text(), v.description("Beginning of all keys and channels."))),
-    "portico",
-  ),
+  prefix: v.optional(fromEnv("PORTICO_REDIS_PREFIX", text(), "Beginning of all keys and channels."), "portico"),
 });
 
 const s3Schema = v.strictObject({
-  endpoint: fromEnv("PORTICO_S3_ENDPOINT", v.pipe(text(), v.description("Address of the S3 service."))),
-  bucket: fromEnv("PORTICO_S3_BUCKET", v.pipe(text(), v.description("Bucket of attachments and media."))),
+  endpoint: fromEnv("PORTICO_S3_ENDPOINT", text(), "Address of the S3 service."),
+  bucket: fromEnv("PORTICO_S3_BUCKET", text(), "Bucket of attachments and media."),
   region: v.optional(
-    fromEnv(
-      "PORTICO_S3_REGION",
-      v.pipe(v.string(), v.regex(/^[\w-]+$/, "letters, digits, _ and -"), v.description("Region of the bucket.")),
-    ),
+    fromEnv("PORTICO_S3_REGION", v.pipe(v.string(), v.regex(/^[\w-]+$/, "letters, digits, _ and -")), "Region of the bucket."),
     "us-east-1",
   ),
-  accessKeyId: fromEnv("PORTICO_S3_ACCESS_KEY_ID", v.pipe(keySecret(), v.description("Id of the access key."))),
-  secretAccessKey: fromEnv("PORTICO_S3_SECRET_ACCESS_KEY", v.pipe(keySecret(), v.description("Secret of the access key."))),
-  prefix: v.optional(fromEnv("PORTICO_S3_PREFIX", v.pipe(text(), v.description("Beginning of all keys in the bucket.")))),
+  accessKeyId: fromEnv("PORTICO_S3_ACCESS_KEY_ID", keySecret(), "Id of the access key."),
+  secretAccessKey: fromEnv("PORTICO_S3_SECRET_ACCESS_KEY", keySecret(), "Secret of the access key."),
+  prefix: v.optional(fromEnv("PORTICO_S3_PREFIX", text(), "Beginning of all keys in the bucket.")),
   silenceMs: v.optional(
     fromEnv(
       "PORTICO_S3_SILENCE_MS",
-      v.pipe(milliseconds(1), v.description("After this time without a sign of the S3 service, its callers get an error.")),
+      milliseconds(1),
+      "After this time without a sign of the S3 service, its callers get an error.",
     ),
     30_000,
   ),
@@ -104,7 +80,8 @@ export const clusterSchema = v.optional(
         directory: v.optional(
           fromEnv(
             "PORTICO_CLUSTER_BLOBS_DIR",
-            v.pipe(filePath(), v.description("Folder of attachments and media, on a file system that all machines share.")),
+            filePath(),
+            "Folder of attachments and media, on a file system that all machines share.",
           ),
         ),
       }),
@@ -113,36 +90,25 @@ export const clusterSchema = v.optional(
     documents: v.optional(
       fromEnv(
         "PORTICO_CLUSTER_DOCUMENTS",
-        v.pipe(
-          v.picklist(["database", "directory"]),
-          v.description(
-            "Where agents and workflow definitions are. `directory`: in `agent.agentsDir` and `workflow.definitionsDir`, on a file system that all machines share.",
-          ),
-        ),
+        v.picklist(["database", "directory"]),
+        "Where agents and workflow definitions are. `directory`: in `agent.agentsDir` and `workflow.definitionsDir`, on a file system that all machines share.",
       ),
       "database",
     ),
     surfaces: v.optional(
       fromEnv(
         "PORTICO_CLUSTER_SURFACES",
-        v.pipe(
-          v.array(v.picklist(CLUSTER_SURFACES)),
-          v.description("The surfaces that this process serves. With none, it only executes work."),
-        ),
+        v.array(v.picklist(CLUSTER_SURFACES)),
+        "The surfaces that this process serves. With none, it only executes work.",
       ),
       [...CLUSTER_SURFACES],
     ),
-    executes: v.optional(
-      fromEnv("PORTICO_CLUSTER_EXECUTES", v.pipe(v.boolean(), v.description("Whether this process executes work."))),
-      true,
-    ),
+    executes: v.optional(fromEnv("PORTICO_CLUSTER_EXECUTES", v.boolean(), "Whether this process executes work."), true),
     leaseMs: v.optional(
       fromEnv(
         "PORTICO_CLUSTER_LEASE_MS",
-        v.pipe(
-          milliseconds(1000),
-          v.description("After this time without a sign of life, other processes take over the work of a process."),
-        ),
+        milliseconds(1000),
+        "After this time without a sign of life, other processes take over the work of a process.",
       ),
       15_000,
     ),

@@ -7,25 +7,15 @@ export const httpsSchema = v.optional(
     enabled: v.optional(
       fromEnv(
         "PORTICO_HTTPS",
-        v.pipe(
-          v.boolean(),
-          v.description("Whether all listeners use HTTPS. Without `https.cert`, the instance creates a self-signed certificate."),
-        ),
+        v.boolean(),
+        "Whether all listeners use HTTPS. Without `https.cert`, the instance creates a self-signed certificate.",
       ),
       false,
     ),
     cert: v.optional(
-      fromEnv(
-        "PORTICO_HTTPS_CERT",
-        v.pipe(filePath(), v.description("Certificate of the listeners, with its chain, as a PEM file. Enables HTTPS.")),
-      ),
+      fromEnv("PORTICO_HTTPS_CERT", filePath(), "Certificate of the listeners, with its chain, as a PEM file. Enables HTTPS."),
     ),
-    key: v.optional(
-      fromEnv(
-        "PORTICO_HTTPS_KEY",
-        v.pipe(filePath(), v.description("Private key of `https.cert`, as a PEM file without a passphrase.")),
-      ),
-    ),
+    key: v.optional(fromEnv("PORTICO_HTTPS_KEY", filePath(), "Private key of `https.cert`, as a PEM file without a passphrase.")),
   }),
   {},
 );

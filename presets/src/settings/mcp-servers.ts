@@ -46,10 +46,7 @@ const serverSchema = v.pipe(
 
 /** Servers whose tools agents may use (open points 3). */
 export const mcpServersSchema = v.optional(
-  fromEnv(
-    "PORTICO_MCP_SERVERS",
-    v.pipe(record(settingName(), serverSchema), v.description("MCP servers whose tools agents may use, by name.")),
-  ),
+  fromEnv("PORTICO_MCP_SERVERS", record(settingName(), serverSchema), "MCP servers whose tools agents may use, by name."),
   {},
 );
 

@@ -25,10 +25,8 @@ export const platformSchema = v.strictObject({
       mode: v.optional(
         fromEnv(
           "PORTICO_MODE",
-          v.pipe(
-            v.picklist(["local", "remote"]),
-            v.description("`local`: only users of this machine reach the instance. `remote`: others do, too."),
-          ),
+          v.picklist(["local", "remote"]),
+          "`local`: only users of this machine reach the instance. `remote`: others do, too.",
         ),
         "local",
       ),
@@ -38,66 +36,46 @@ export const platformSchema = v.strictObject({
           v.pipe(
             secret(),
             v.check((key) => isInstanceKey(key.reveal()), "32 random bytes in base64url: 43 characters"),
-            v.description(
-              "The key that encrypts stored sensitive values. If it is not set, it is created when it is first needed.",
-            ),
           ),
+          "The key that encrypts stored sensitive values. If it is not set, it is created when it is first needed.",
         ),
       ),
       otherKeys: v.optional(
         fromEnv(
           "PORTICO_INSTANCE_OTHER_KEYS",
-          v.pipe(
-            v.array(
-              v.pipe(
-                secret(),
-                v.check((key) => isInstanceKey(key.reveal()), "32 random bytes in base64url: 43 characters"),
-              ),
-            ),
-            v.description(
-              "Keys that decrypt stored values and encrypt none: earlier values of `instance.key`, or its next one, while it is changed.",
+          v.array(
+            v.pipe(
+              secret(),
+              v.check((key) => isInstanceKey(key.reveal()), "32 random bytes in base64url: 43 characters"),
             ),
           ),
+          "Keys that decrypt stored values and encrypt none: earlier values of `instance.key`, or its next one, while it is changed.",
         ),
         [],
       ),
     }),
     {},
   ),
-  dataDir: v.optional(
-    fromEnv("PORTICO_DATA_DIR", v.pipe(filePath(), v.description("Folder of all data that must survive a restart."))),
-    ".portico",
-  ),
+  dataDir: v.optional(fromEnv("PORTICO_DATA_DIR", filePath(), "Folder of all data that must survive a restart."), ".portico"),
   providers: v.optional(fromEnv("PORTICO_PROVIDERS", providersSchema), []),
   autoProviders: v.optional(
     fromEnv(
       "PORTICO_AUTO_PROVIDERS",
-      v.pipe(
-        v.boolean(),
-        v.description(
-          "If no provider is configured, use the providers whose keys are in the usual environment variables, and local model servers.",
-        ),
-      ),
+      v.boolean(),
+      "If no provider is configured, use the providers whose keys are in the usual environment variables, and local model servers.",
     ),
     true,
   ),
   ...safeTokenSettings,
   shutdownGraceMs: v.optional(
-    fromEnv(
-      "PORTICO_SHUTDOWN_GRACE_MS",
-      v.pipe(milliseconds(0), v.description("How long a stop waits for open requests and running work.")),
-    ),
+    fromEnv("PORTICO_SHUTDOWN_GRACE_MS", milliseconds(0), "How long a stop waits for open requests and running work."),
     10_000,
   ),
   shutdownDelayMs: v.optional(
     fromEnv(
       "PORTICO_SHUTDOWN_DELAY_MS",
-      v.pipe(
-        milliseconds(0),
-        v.description(
-          "How long a stop goes on accepting requests while `/readyz` returns 503, so that load balancers send requests elsewhere.",
-        ),
-      ),
+      milliseconds(0),
+      "How long a stop goes on accepting requests while `/readyz` returns 503, so that load balancers send requests elsewhere.",
     ),
     0,
   ),
@@ -106,17 +84,16 @@ export const platformSchema = v.strictObject({
       level: v.optional(
         fromEnv(
           "PORTICO_LOG_LEVEL",
-          v.pipe(v.picklist(["debug", "info", "warn", "error", "silent"]), v.description("The lowest level that is logged.")),
+          v.picklist(["debug", "info", "warn", "error", "silent"]),
+          "The lowest level that is logged.",
         ),
         "info",
       ),
       format: v.optional(
         fromEnv(
           "PORTICO_LOG_FORMAT",
-          v.pipe(
-            v.picklist(["auto", "text", "json"]),
-            v.description("Format of the log on standard error. `auto`: text on a terminal, JSON elsewhere."),
-          ),
+          v.picklist(["auto", "text", "json"]),
+          "Format of the log on standard error. `auto`: text on a terminal, JSON elsewhere.",
         ),
         "auto",
       ),

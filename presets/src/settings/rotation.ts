@@ -7,24 +7,16 @@ export const rotationSchema = v.optional(
     overlapMs: v.optional(
       fromEnv(
         "PORTICO_ROTATION_OVERLAP_MS",
-        v.pipe(
-          milliseconds(0),
-          v.description(
-            "How long a replaced or removed token stays valid. Its realtime connections, and links and grants made with it, end with it.",
-          ),
-        ),
+        milliseconds(0),
+        "How long a replaced or removed token stays valid. Its realtime connections, and links and grants made with it, end with it.",
       ),
       600_000,
     ),
     watchMs: v.optional(
       fromEnv(
         "PORTICO_ROTATION_WATCH_MS",
-        v.pipe(
-          milliseconds(0),
-          v.description(
-            "Interval of the checks whether a file with a secret has changed. A change takes effect after two checks. 0: only SIGHUP reads them again.",
-          ),
-        ),
+        milliseconds(0),
+        "Interval of the checks whether a file with a secret has changed. A change takes effect after two checks. 0: only SIGHUP reads them again.",
       ),
       2_000,
     ),

@@ -10,40 +10,25 @@ const otlpSchema = v.strictObject({
   endpoint: v.optional(
     fromEnv(
       "OTEL_EXPORTER_OTLP_ENDPOINT",
-      v.pipe(
-        address(),
-        v.description(
-          "Base address of a receiver of OTLP over HTTP. `/v1/traces`, `/v1/metrics` and `/v1/logs` are appended. Without an address, nothing is exported.",
-        ),
-      ),
+      address(),
+      "Base address of a receiver of OTLP over HTTP. `/v1/traces`, `/v1/metrics` and `/v1/logs` are appended. Without an address, nothing is exported.",
     ),
   ),
   tracesEndpoint: v.optional(
-    fromEnv(
-      "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
-      v.pipe(address(), v.description("Whole address for traces, instead of `endpoint`.")),
-    ),
+    fromEnv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", address(), "Whole address for traces, instead of `endpoint`."),
   ),
   metricsEndpoint: v.optional(
-    fromEnv(
-      "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
-      v.pipe(address(), v.description("Whole address for metrics, instead of `endpoint`.")),
-    ),
+    fromEnv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", address(), "Whole address for metrics, instead of `endpoint`."),
   ),
   logsEndpoint: v.optional(
-    fromEnv(
-      "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT",
-      v.pipe(address(), v.description("Whole address for log lines, instead of `endpoint`.")),
-    ),
+    fromEnv("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT", address(), "Whole address for log lines, instead of `endpoint`."),
   ),
-  signals: v.optional(
-    fromEnv("PORTICO_OTLP_SIGNALS", v.pipe(v.array(v.picklist(OTLP_SIGNALS)), v.description("What is exported."))),
-    [...OTLP_SIGNALS],
-  ),
+  signals: v.optional(fromEnv("PORTICO_OTLP_SIGNALS", v.array(v.picklist(OTLP_SIGNALS)), "What is exported."), [...OTLP_SIGNALS]),
   protocol: v.optional(
     fromEnv(
       "OTEL_EXPORTER_OTLP_PROTOCOL",
-      v.pipe(v.picklist(["http/protobuf", "http/json"]), v.description("Encoding of the exports. gRPC is not supported.")),
+      v.picklist(["http/protobuf", "http/json"]),
+      "Encoding of the exports. gRPC is not supported.",
     ),
     "http/protobuf",
   ),
@@ -56,40 +41,38 @@ const otlpSchema = v.strictObject({
           (headers) => areOtlpHeaders(headers.reveal()),
           "name=value pairs, separated by commas, with percent-encoded values",
         ),
-        v.description("Headers of each export, as `name=value,name=value` with percent-encoded values."),
       ),
+      "Headers of each export, as `name=value,name=value` with percent-encoded values.",
     ),
   ),
   compression: v.optional(
-    fromEnv("OTEL_EXPORTER_OTLP_COMPRESSION", v.pipe(v.picklist(["gzip", "none"]), v.description("Compression of the exports."))),
+    fromEnv("OTEL_EXPORTER_OTLP_COMPRESSION", v.picklist(["gzip", "none"]), "Compression of the exports."),
     "none",
   ),
   timeoutMs: v.optional(
-    fromEnv("OTEL_EXPORTER_OTLP_TIMEOUT", v.pipe(milliseconds(1), v.description("Timeout of each export, with its retries."))),
+    fromEnv("OTEL_EXPORTER_OTLP_TIMEOUT", milliseconds(1), "Timeout of each export, with its retries."),
     10_000,
   ),
   ca: v.optional(
     v.pipe(secret(), v.description("Authorities that sign the receiver's certificate, as PEM. Default: those of Node.js.")),
   ),
   metricsEveryMs: v.optional(
-    fromEnv("OTEL_METRIC_EXPORT_INTERVAL", v.pipe(milliseconds(100), v.description("Time between two exports of metrics."))),
+    fromEnv("OTEL_METRIC_EXPORT_INTERVAL", milliseconds(100), "Time between two exports of metrics."),
     60_000,
   ),
   spansEveryMs: v.optional(
-    fromEnv("OTEL_BSP_SCHEDULE_DELAY", v.pipe(milliseconds(1), v.description("Time for which spans wait for their export."))),
+    fromEnv("OTEL_BSP_SCHEDULE_DELAY", milliseconds(1), "Time for which spans wait for their export."),
     5_000,
   ),
   logsEveryMs: v.optional(
-    fromEnv(
-      "OTEL_BLRP_SCHEDULE_DELAY",
-      v.pipe(milliseconds(1), v.description("Time for which log lines wait for their export.")),
-    ),
+    fromEnv("OTEL_BLRP_SCHEDULE_DELAY", milliseconds(1), "Time for which log lines wait for their export."),
     1_000,
   ),
   sampleRatio: v.optional(
     fromEnv(
       "OTEL_TRACES_SAMPLER_ARG",
-      v.pipe(v.number(), v.minValue(0), v.maxValue(1), v.description("Share of the traces that is exported, from 0 to 1.")),
+      v.pipe(v.number(), v.minValue(0), v.maxValue(1)),
+      "Share of the traces that is exported, from 0 to 1.",
     ),
     1,
   ),
@@ -98,10 +81,7 @@ const otlpSchema = v.strictObject({
 /** What the service reports to other systems, besides its log and `/metrics`. */
 export const telemetrySchema = v.optional(
   v.strictObject({
-    serviceName: v.optional(
-      fromEnv("OTEL_SERVICE_NAME", v.pipe(text(), v.description("The name of the service in exported telemetry."))),
-      "portico",
-    ),
+    serviceName: v.optional(fromEnv("OTEL_SERVICE_NAME", text(), "The name of the service in exported telemetry."), "portico"),
     resourceAttributes: v.optional(
       fromEnv(
         "OTEL_RESOURCE_ATTRIBUTES",
@@ -111,21 +91,15 @@ export const telemetrySchema = v.optional(
             (pairs) => parsePairs(pairs) !== undefined,
             "name=value pairs, separated by commas, with percent-encoded values",
           ),
-          v.description(
-            "Further attributes of the service, as `name=value,name=value`, such as `deployment.environment.name=production`.",
-          ),
         ),
+        "Further attributes of the service, as `name=value,name=value`, such as `deployment.environment.name=production`.",
       ),
     ),
     content: v.optional(
       fromEnv(
         "PORTICO_TELEMETRY_CONTENT",
-        v.pipe(
-          v.boolean(),
-          v.description(
-            "Whether traces contain the prompts and answers of turns, and the arguments and results of tools. Everybody who can read the traces can then read them.",
-          ),
-        ),
+        v.boolean(),
+        "Whether traces contain the prompts and answers of turns, and the arguments and results of tools. Everybody who can read the traces can then read them.",
       ),
       false,
     ),

@@ -10,11 +10,8 @@ export const usageSchema = v.optional(
     timeZone: v.optional(
       fromEnv(
         "PORTICO_USAGE_TIME_ZONE",
-        v.pipe(
-          text(),
-          v.check(isTimeZone, "an IANA time zone, such as Europe/Berlin"),
-          v.description("The time zone in which the days of usage and of daily limits begin."),
-        ),
+        v.pipe(text(), v.check(isTimeZone, "an IANA time zone, such as Europe/Berlin")),
+        "The time zone in which the days of usage and of daily limits begin.",
       ),
       "UTC",
     ),
