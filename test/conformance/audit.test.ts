@@ -66,7 +66,7 @@ describe("audit/records", () => {
   });
 
   it("removes expired entries, and no others", async () => {
-    const { audit, close, pass } = await open({ keepMs: 10 * DAY_MS });
+    const { audit, close, pass } = await open({ keep: "10d" });
     await audit.record({ action: "old", who: { role: "instance" } });
     await pass(5 * DAY_MS);
     await audit.record({ action: "new", who: { role: "instance" } });

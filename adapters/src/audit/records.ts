@@ -1,27 +1,33 @@
-import { defineAdapter, ports, type Scope, ServiceError } from "@portico/core";
-import { createFindAddress } from "./records/caller-address.ts";
+import { defineAdapter, fromEnv, keeping, keepingMs, ports, type Scope, ServiceError } from "@portico/core";
+import * as v from "valibot";
+import { createFindAddress, isNetwork } from "./records/caller-address.ts";
 import { dayOf, readEntries, type StoredEntry } from "./records/read-entries.ts";
 
-export { isNetwork } from "./records/caller-address.ts";
+/** Options of `recordAudit`, which presets have as settings. */
+export const auditSettings = {
+  keep: v.optional(fromEnv("PORTICO_AUDIT_KEEP", keeping(), "How long entries of the audit are kept."), "forever"),
+  trustedProxies: v.optional(
+    fromEnv(
+      "PORTICO_AUDIT_TRUSTED_PROXIES",
+      v.array(v.pipe(v.string(), v.check(isNetwork, "an address or a network, such as 10.0.0.0/8"))),
+      "Addresses and networks of the reverse proxies whose `X-Forwarded-For` the audit believes. Otherwise it records the address of the connection.",
+    ),
+    [],
+  ),
+};
 
+const auditOptions = v.strictObject(auditSettings);
 /** Options of `recordAudit`. */
-export interface RecordAuditOptions {
-  /** How long entries are kept, in milliseconds. Default: forever. */
-  readonly keepMs?: number | undefined;
-  /**
-   * Addresses and networks of the proxies whose `X-Forwarded-For` is believed, such as `10.0.0.0/8`. Default: none, so that the
-   * address of the connection is recorded.
-   */
-  readonly trustedProxies?: readonly string[] | undefined;
-}
+export type RecordAuditOptions = v.InferInput<typeof auditOptions>;
 
 /** The audit in any adapter of the port `records`. An action that is a write of records is recorded in the same commit. */
 export const recordAudit = defineAdapter({
   name: "audit/records",
   port: ports.audit,
   needs: { records: ports.records, clock: ports.clock, ids: ports.ids, telemetry: ports.telemetry },
-  open(given, { keepMs, trustedProxies = [] }: RecordAuditOptions, scope): ports.Audit {
+  open(given, { keep = "forever", trustedProxies = [] }: RecordAuditOptions, scope): ports.Audit {
     const { records, clock, ids, telemetry } = given;
+    const keepMs = keepingMs(keep);
     const findAddress = createFindAddress(trustedProxies);
     const entries = records.collection<StoredEntry>({
       name: "audit-entries",

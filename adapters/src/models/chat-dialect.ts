@@ -1,5 +1,5 @@
 import { ports } from "@portico/core";
-import type { HttpProviderOptions } from "./http/provider-options.ts";
+import type { HttpProviderOptions } from "./http-options.ts";
 
 /** A vendor or server whose Chat Completions differ from the published ones. */
 interface KnownDialect {

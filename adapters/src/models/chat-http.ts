@@ -1,7 +1,7 @@
 import { defineAdapter, ports } from "@portico/core";
 import { chatDialect } from "./chat-dialect.ts";
 import { openHttpProvider } from "./http/http-provider.ts";
-import type { HttpProviderOptions } from "./http/provider-options.ts";
+import type { HttpProviderOptions } from "./http-options.ts";
 
 /**
  * A provider that uses the Chat Completions protocol over HTTP, with its key as a bearer token. Its dialect comes from the

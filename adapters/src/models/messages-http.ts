@@ -1,6 +1,6 @@
 import { defineAdapter, ports } from "@portico/core";
 import { openHttpProvider } from "./http/http-provider.ts";
-import type { HttpProviderOptions } from "./http/provider-options.ts";
+import type { HttpProviderOptions } from "./http-options.ts";
 
 /** A provider that uses the Messages protocol over HTTP, with its key in `x-api-key` and a version header. */
 export const messagesHttp = defineAdapter({

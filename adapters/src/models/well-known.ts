@@ -1,5 +1,5 @@
 import { type ports, Secret, withoutEnd } from "@portico/core";
-import type { HttpProviderOptions } from "./http/provider-options.ts";
+import type { HttpProviderOptions } from "./http-options.ts";
 
 /** A provider that was found on this machine, with a description of its source. */
 export interface FoundProvider {

@@ -5,7 +5,7 @@ import { callOfItsOwn, callOfRequest, type EndedCall, RequestRecord } from "./op
 import { Gauges } from "./gauges.ts";
 import { hostInstruments, type Instruments } from "./opentelemetry/instruments.ts";
 import { ExportHealth } from "./otlp/export-health.ts";
-import { addressesOf, type OtlpOptions } from "./otlp-options.ts";
+import { addressesOf, type ExportedService, type OtlpOptions } from "./otlp-options.ts";
 import type { EndedRequests } from "./ended-requests.ts";
 import type { PrometheusMetrics } from "./prometheus.ts";
 import type { RecentLines } from "./recent-lines.ts";
@@ -14,7 +14,7 @@ import { createRequestSpans, createWorkSpans } from "./opentelemetry/spans.ts";
 export type { OtlpOptions, OtlpSignal } from "./otlp-options.ts";
 
 /** Options of `openTelemetry`. */
-export interface OpenTelemetryOptions {
+export interface OpenTelemetryOptions extends ExportedService {
   /** The minimum level of written lines; default `info`. `silent` writes no lines. */
   readonly level?: LogLevel;
   /** `json`: one object per line, for machines (default). `text`: one compact line, for people. */
@@ -28,7 +28,7 @@ export interface OpenTelemetryOptions {
   /** Also gets every line: the result of `createRecentLines()`, which the plugin `log` sends to readers. */
   readonly recentLines?: RecentLines;
   /** Adds the prompts and answers of turns, and the arguments and results of tools, to spans. Default: false. */
-  readonly content?: boolean;
+  readonly content?: boolean | undefined;
   /** Exports traces, metrics and log lines over OTLP. An SDK of the host then gets none of them. Default: no export. */
   readonly otlp?: OtlpOptions | undefined;
 }
@@ -56,7 +56,7 @@ async function openExported(options: Others, otlp: OtlpOptions, scope: Scope): P
   const { openOtlp } = await import("./otlp/open-otlp.ts");
   let log: ports.Log | undefined;
   const health = new ExportHealth(() => log);
-  const exported = openOtlp(otlp, health);
+  const exported = openOtlp(otlp, options, health);
   const telemetry = openWith(exported, options, scope);
   log = telemetry.log;
   // Before the lines are closed: its last warning is one of them.

@@ -1,7 +1,8 @@
 import { defineAdapter, ports } from "@portico/core";
-import { type McpToolsOptions, readServerOptions } from "./mcp/server-options.ts";
+import { readServerOptions } from "./mcp/server-options.ts";
+import type { McpToolsOptions } from "./mcp-options.ts";
 
-export type { McpToolsOptions } from "./mcp/server-options.ts";
+export type { McpToolsOptions } from "./mcp-options.ts";
 
 /**
  * The tools of one MCP server: a program that is started, or a URL with streamable HTTP. Opening neither waits for the server nor

@@ -3,14 +3,16 @@ import type { EndedRequests } from "../telemetry/ended-requests.ts";
 import { daysOf } from "./records/day.ts";
 import { GroupedWrites } from "./records/grouped-writes.ts";
 import { addTo, bucketOf, type Latency, noLatency } from "./records/latency.ts";
-import { createPriceOf, type PriceTable } from "./records/prices.ts";
+import { createPriceOf } from "./records/prices.ts";
+import type { PriceTable } from "./usage-options.ts";
 import { readSeries } from "./records/read-series.ts";
 import { addSums, noSums, readUsage, type StoredUsage, storedBetween } from "./records/read-usage.ts";
 import { sweepHourly } from "./records/sweep-hourly.ts";
 import { Bucket, keyOf, noCounts, type Tally } from "./records/tally.ts";
 import { WorkCounts } from "./records/work-counts.ts";
 
-export { type ModelPrice, type PriceTable, pricesAt } from "./records/prices.ts";
+export { pricesAt } from "./records/prices.ts";
+export type { ModelPrice, PriceTable } from "./usage-options.ts";
 
 /** Options of `recordUsage`. */
 export interface RecordUsageOptions {

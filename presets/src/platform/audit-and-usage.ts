@@ -1,18 +1,15 @@
 import { recordAudit } from "@portico/adapters/audit/records";
 import type { EndedRequests } from "@portico/adapters/telemetry/ended-requests";
 import { recordUsage } from "@portico/adapters/usage/records";
-import { type Adapter, keepingMs } from "@portico/core";
+import type { Adapter } from "@portico/core";
 import type { PlatformSettings } from "../settings/platform.ts";
 
 /** The audit of an instance, in its records. */
-export function instanceAudit({ audit: { keep, trustedProxies } }: Pick<PlatformSettings, "audit">): Adapter {
-  return recordAudit({ keepMs: keepingMs(keep), trustedProxies });
+export function instanceAudit({ audit }: Pick<PlatformSettings, "audit">): Adapter {
+  return recordAudit(audit);
 }
 
 /** The usage of an instance, in its records. With `requests`, also counts the requests of the process. */
-export function instanceUsage(
-  { usage: { timeZone }, prices }: Pick<PlatformSettings, "usage" | "prices">,
-  requests?: EndedRequests,
-): Adapter {
-  return recordUsage({ timeZone, prices, requests });
+export function instanceUsage({ usage, prices }: Pick<PlatformSettings, "usage" | "prices">, requests?: EndedRequests): Adapter {
+  return recordUsage({ ...usage, prices, requests });
 }

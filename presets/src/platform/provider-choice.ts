@@ -1,11 +1,11 @@
 import { chatHttp } from "@portico/adapters/models/chat-http";
 import { demo } from "@portico/adapters/models/demo";
+import type { ProviderSettings } from "@portico/adapters/models/http-options";
 import { messagesHttp } from "@portico/adapters/models/messages-http";
 import { findProviders } from "@portico/adapters/models/well-known";
 import { type Adapter, type Live, type ports, Secret } from "@portico/core";
 import { SAFE_TOKEN_PREFIX } from "@portico/plugins/model-proxy/safe-tokens";
 import type { PlatformSettings } from "../settings/platform.ts";
-import type { ProviderSettings } from "../settings/provider.ts";
 import { keysOfProvider, providerKeys, type RotatingSettings } from "../settings/rotating-settings.ts";
 
 /** A provider that an instance serves. */
@@ -59,13 +59,9 @@ export function keysOf({ keys }: ServedProvider): readonly string[] {
 }
 
 function configured(provider: ProviderSettings, rotating: Live<RotatingSettings> | undefined): ServedProvider {
-  const { id, protocol, baseUrl, models, timeouts, dialect } = provider;
+  const { id, protocol, type = id } = provider;
   const rotation = rotating && providerKeys(rotating, id);
-  return served(
-    protocol,
-    { id, type: provider.type ?? id, baseUrl, models, timeouts, dialect, ...keysOfProvider(provider), rotation },
-    { origin: "configured" },
-  );
+  return served(protocol, { ...provider, type, ...keysOfProvider(provider), rotation }, { origin: "configured" });
 }
 
 function served(

@@ -38,18 +38,12 @@ export function telemetry(
 ): Adapter {
   const { level, format } = log;
   const chosen = format === "auto" ? (process.stderr.isTTY ? "text" : "json") : format;
-  const { serviceName, resourceAttributes, content, otlp } = exported;
-  const { tracesEndpoint: traces, metricsEndpoint: metrics, logsEndpoint: logs, ...options } = otlp;
   return openTelemetry({
-    ...{ level, format: chosen, content },
+    ...exported,
+    ...{ level, format: chosen, serviceVersion: VERSION },
     ...(prometheus && { prometheus }),
     ...(endedRequests && { endedRequests }),
     ...(recentLines && { recentLines }),
-    otlp: {
-      ...options,
-      endpoints: { traces, metrics, logs },
-      ...{ serviceName, serviceVersion: VERSION, resource: resourceAttributes },
-    },
   });
 }
 

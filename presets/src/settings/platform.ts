@@ -1,18 +1,18 @@
+import { auditSettings } from "@portico/adapters/audit/records";
 import { isInstanceKey } from "@portico/adapters/sealing/aes-gcm";
+import { telemetrySettings } from "@portico/adapters/telemetry/otlp-options";
+import { mcpServersSettings } from "@portico/adapters/tools/mcp-options";
+import { pricesSettings, usageSettings } from "@portico/adapters/usage/usage-options";
 import { filePath, fromEnv, milliseconds, secret } from "@portico/core";
 import { limitsSettings } from "@portico/plugins/conversations-runs/config";
 import { safeTokenSettings } from "@portico/plugins/model-proxy/config";
 import * as v from "valibot";
 import { agentSchema } from "./agent.ts";
-import { auditSchema } from "./audit.ts";
 import { clusterSchema } from "./cluster.ts";
 import { httpsSchema } from "./https.ts";
 import { listenSchema, optionalListenSchema, publicUrlSchema } from "./listen.ts";
-import { mcpServersSchema } from "./mcp-servers.ts";
 import { providersSchema } from "./provider.ts";
 import { rotationSchema } from "./rotation.ts";
-import { telemetrySchema } from "./telemetry.ts";
-import { pricesSchema, usageSchema } from "./usage.ts";
 import { workflowSchema } from "./workflow.ts";
 
 /**
@@ -101,10 +101,11 @@ export const platformSchema = v.strictObject({
     {},
   ),
   rotation: rotationSchema,
-  telemetry: telemetrySchema,
-  audit: auditSchema,
-  usage: usageSchema,
-  prices: pricesSchema,
+  telemetry: v.optional(v.strictObject(telemetrySettings), {}),
+  // An instance that its administrators only configure must not fill its disk.
+  audit: v.optional(v.strictObject({ ...auditSettings, keep: v.optional(auditSettings.keep.wrapped, "400d") }), {}),
+  usage: v.optional(v.strictObject(usageSettings), {}),
+  ...pricesSettings,
   ...limitsSettings,
   https: httpsSchema,
   proxy: v.optional(v.strictObject({ listen: listenSchema("PROXY"), publicUrl: publicUrlSchema("PROXY") }), {}),
@@ -112,7 +113,7 @@ export const platformSchema = v.strictObject({
   agent: agentSchema,
   // Without `listen`, the listener of the probes does not exist.
   probes: v.optional(v.strictObject({ listen: optionalListenSchema("PROBES") })),
-  mcpServers: mcpServersSchema,
+  ...mcpServersSettings,
   cluster: clusterSchema,
 });
 

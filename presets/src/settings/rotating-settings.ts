@@ -1,6 +1,6 @@
+import type { ProviderSettings } from "@portico/adapters/models/http-options";
 import { createLive, type Live, type Secret, selectLive } from "@portico/core";
 import type { PlatformSettings } from "./platform.ts";
-import type { ProviderSettings } from "./provider.ts";
 
 /** The settings whose secrets may be replaced while an app is open. Other changes of them take effect at the next start. */
 export type RotatingSettings = Pick<

@@ -3,7 +3,7 @@ import { memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import * as v from "valibot";
 import { afterEach, describe, expect, it } from "vitest";
 import { mcpToolSources } from "../../../presets/src/platform/service-adapters.ts";
-import { mcpServersSchema } from "../../../presets/src/settings/mcp-servers.ts";
+import { mcpServersSettings } from "@portico/adapters/tools/mcp-options";
 import { openAdapter } from "../../conformance/open-adapter.ts";
 import { type RawMcpServer, startRawMcpServer } from "../../harness/raw-mcp-server.ts";
 
@@ -13,7 +13,7 @@ afterEach(() => server?.close());
 describe("mcpServers (open points 1 and 3)", () => {
   it("become a source of tools each, under their names, with their headers and their trust", async () => {
     server = await startRawMcpServer([{ name: "look", inputSchema: { type: "object" }, annotations: { readOnlyHint: true } }]);
-    const mcpServers = v.parse(mcpServersSchema, {
+    const mcpServers = v.parse(mcpServersSettings.mcpServers, {
       shop: { url: server.url, headers: { "x-key": "hidden-word" } },
       desk: { url: server.url, trusted: true },
       files: { command: "no-such-program", args: ["a"], env: { TOKEN: "hidden-word" } },
@@ -32,7 +32,7 @@ describe("mcpServers (open points 1 and 3)", () => {
   });
 
   it("set for each server how long a tool may be silent, and the folder of a program", () => {
-    const mcpServers = v.parse(mcpServersSchema, {
+    const mcpServers = v.parse(mcpServersSettings.mcpServers, {
       files: { command: "files", cwd: "/srv/files", callTimeoutMs: 300_000 },
       shop: { url: "http://127.0.0.1", callTimeoutMs: 1000 },
     });
@@ -42,10 +42,10 @@ describe("mcpServers (open points 1 and 3)", () => {
       { url: "http://127.0.0.1", cwd: "/srv" },
       { command: "files", callTimeoutMs: 0 },
     ];
-    for (const wrong of refused) expect(v.safeParse(mcpServersSchema, { wrong }).success).toBe(false);
+    for (const wrong of refused) expect(v.safeParse(mcpServersSettings.mcpServers, { wrong }).success).toBe(false);
   });
 
   it("refuse an invalid value of `trust`", () => {
-    expect(v.safeParse(mcpServersSchema, { shop: { url: "http://127.0.0.1", trusted: "yes" } }).success).toBe(false);
+    expect(v.safeParse(mcpServersSettings.mcpServers, { shop: { url: "http://127.0.0.1", trusted: "yes" } }).success).toBe(false);
   });
 });

@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import { resolve } from "node:path";
 import { loadConfig, ports } from "@portico/core";
 import { beforeAll, describe, expect, it } from "vitest";
-import { DEFAULT_TIMEOUTS } from "../../../adapters/src/models/http/provider-options.ts";
+import { DEFAULT_TIMEOUTS } from "../../../adapters/src/models/http-options.ts";
 import { MODEL_BYTES, NESTING_LEVELS } from "../../../plugins/src/model-proxy/body-scan.ts";
 import { STREAM_EVENT_CHARACTERS } from "../../../plugins/src/model-proxy/convert/read-answer.ts";
 import { ERROR_MESSAGE_CHARACTERS } from "../../../plugins/src/model-proxy/convert/read-upstream-error.ts";

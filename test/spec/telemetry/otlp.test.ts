@@ -274,7 +274,7 @@ it.each(["proxy", "workflow", "agent"])("the preset %s exports, too", async (pre
 it("keeps 2,048 spans and as many log lines that wait for their export, and drops the rest", async () => {
   await using receiver = await startOtlpReceiver();
   const options = { endpoint: receiver.endpoint, protocol: "http/json" } as const;
-  const { tracer, emit, close } = openOtlp(options, new ExportHealth(() => undefined));
+  const { tracer, emit, close } = openOtlp(options, {}, new ExportHealth(() => undefined));
   // One export of 512 may begin meanwhile.
   for (let item = 0; item < 20_000; item++) {
     tracer.startSpan("span").end();

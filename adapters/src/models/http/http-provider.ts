@@ -2,7 +2,7 @@ import { Readable } from "node:stream";
 import { type ports, type Scope, withoutEnd } from "@portico/core";
 import { createDiscovery } from "./discovery.ts";
 import { createFetchUpstream } from "./fetch-upstream.ts";
-import { DEFAULT_TIMEOUTS, type HttpProviderOptions, type UpstreamProtocol } from "./provider-options.ts";
+import { DEFAULT_TIMEOUTS, type HttpProviderOptions, type UpstreamProtocol } from "../http-options.ts";
 import { createUndiciUpstream } from "./undici-upstream.ts";
 
 const CREDENTIAL_NAME = /key|token|secret|auth|password|credential/i;

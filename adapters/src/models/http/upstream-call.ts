@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import { ports } from "@portico/core";
 import { abortError } from "../abort-error.ts";
-import type { ProviderTimeouts } from "./provider-options.ts";
+import type { ProviderTimeouts } from "../http-options.ts";
 import { WholeAnswer } from "./whole-answer.ts";
 
 /** The provider that a call is for. */

@@ -25,7 +25,7 @@ import {
 import type { EmittedLine, Instruments } from "../opentelemetry/instruments.ts";
 import { SCOPE } from "../opentelemetry/request-record.ts";
 import type { ExportHealth } from "./export-health.ts";
-import { addressesOf, type OtlpOptions, parsePairs } from "../otlp-options.ts";
+import { addressesOf, type ExportedService, OTLP_DEFAULTS, type OtlpOptions, parsePairs } from "../otlp-options.ts";
 import { SignalExporter } from "./signal-exporter.ts";
 
 /** The export over OTLP. */
@@ -35,9 +35,6 @@ export interface Otlp extends Instruments {
 }
 
 const CLOSE_MS = 2_000;
-const METRICS_EVERY_MS = 60_000;
-const SPANS_EVERY_MS = 5_000;
-const LOGS_EVERY_MS = 1_000;
 
 const MOST_WAITING = 2048;
 const SEVERITIES = {
@@ -51,13 +48,13 @@ const SEVERITIES = {
  * SDKs of this app alone: the host's own SDK is neither used nor replaced. At most MOST_WAITING spans and as many log lines wait for their
  * export. If a receiver is away, the rest is dropped.
  */
-export function openOtlp(options: OtlpOptions, health: ExportHealth): Otlp {
+export function openOtlp(options: OtlpOptions, service: ExportedService, health: ExportHealth): Otlp {
   const { traces, metrics, logs } = addressesOf(options);
   const resource = resourceFromAttributes({
-    "service.name": options.serviceName ?? "portico",
+    "service.name": service.serviceName ?? "portico",
     "process.pid": process.pid,
-    ...(options.serviceVersion && { "service.version": options.serviceVersion }),
-    ...parsePairs(options.resource ?? ""),
+    ...(service.serviceVersion && { "service.version": service.serviceVersion }),
+    ...parsePairs(service.resourceAttributes ?? ""),
   });
   const tracers = openTraces(traces, resource, options, health);
   const meters = openMetrics(metrics, resource, options, health);
@@ -109,7 +106,7 @@ function openTraces(url: string | undefined, resource: Resource, options: OtlpOp
       new BatchSpanProcessor({
         exporter,
         maxQueueSize: MOST_WAITING,
-        scheduledDelayMillis: options.spansEveryMs ?? SPANS_EVERY_MS,
+        scheduledDelayMillis: options.spansEveryMs ?? OTLP_DEFAULTS.spansEveryMs,
       }),
     ],
   });
@@ -117,7 +114,7 @@ function openTraces(url: string | undefined, resource: Resource, options: OtlpOp
 
 function openMetrics(url: string | undefined, resource: Resource, options: OtlpOptions, health: ExportHealth): MeterProvider {
   if (url === undefined) return new MeterProvider();
-  const exportIntervalMillis = options.metricsEveryMs ?? METRICS_EVERY_MS;
+  const exportIntervalMillis = options.metricsEveryMs ?? OTLP_DEFAULTS.metricsEveryMs;
   const exporter = new SignalExporter("metrics", url, options, health, {
     serializer: options.protocol === "http/json" ? JsonMetricsSerializer : ProtobufMetricsSerializer,
     helper: MetricsExporterMetricsHelper,
@@ -135,7 +132,7 @@ function openLogs(url: string | undefined, resource: Resource, options: OtlpOpti
     serializer: options.protocol === "http/json" ? JsonLogsSerializer : ProtobufLogsSerializer,
     helper: LogsExporterMetricsHelper,
   });
-  const scheduledDelayMillis = options.logsEveryMs ?? LOGS_EVERY_MS;
+  const scheduledDelayMillis = options.logsEveryMs ?? OTLP_DEFAULTS.logsEveryMs;
   const processor = new BatchLogRecordProcessor({ exporter, maxQueueSize: MOST_WAITING, scheduledDelayMillis });
   return new LoggerProvider({ resource, processors: [processor] });
 }

@@ -3,11 +3,10 @@ import { OTLPExporterBase } from "@opentelemetry/otlp-exporter-base";
 import { createOtlpHttpExportDelegate, httpAgentFactoryFromOptions } from "@opentelemetry/otlp-exporter-base/node-http";
 import type { IExporterMetricsHelper, ISerializer } from "@opentelemetry/otlp-transformer";
 import type { ExportHealth } from "./export-health.ts";
-import { type OtlpOptions, type OtlpSignal, parsePairs } from "../otlp-options.ts";
+import { OTLP_DEFAULTS, type OtlpOptions, type OtlpSignal, parsePairs } from "../otlp-options.ts";
 
 /** Requests of one signal that may be open at the same time. Later ones are dropped, so that a slow receiver costs no memory. */
 const OPEN_REQUESTS = 4;
-const TIMEOUT_MS = 10_000;
 
 /** How items of a signal are written. */
 export interface SignalFormat<T, R> {
@@ -28,7 +27,7 @@ export class SignalExporter<T, R> extends OTLPExporterBase<T> {
     const request = {
       url,
       headers: async () => headers,
-      timeoutMillis: options.timeoutMs ?? TIMEOUT_MS,
+      timeoutMillis: options.timeoutMs ?? OTLP_DEFAULTS.timeoutMs,
       concurrencyLimit: OPEN_REQUESTS,
       compression: options.compression ?? "none",
       agentFactory: httpAgentFactoryFromOptions({ keepAlive: true, ...(options.ca && { ca: options.ca.reveal() }) }),

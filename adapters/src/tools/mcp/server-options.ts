@@ -1,33 +1,5 @@
-import { type Live, Secret } from "@portico/core";
-
-/** One MCP server, as a preset configures it (open points 1, `mcpServers`): a program to start, or an address. */
-export interface McpToolsOptions {
-  /** The server's name: the prefix of the IDs and names of its tools. 1-64 letters, digits, `_`, `.` and `-`. */
-  readonly id: string;
-  /** Program to start. It communicates over its standard input and output. Either this or `url`. */
-  readonly command?: string | undefined;
-  readonly args?: readonly string[] | undefined;
-  /** Added to the few variables that every program needs. The program gets no other environment variables of this process. */
-  readonly env?: Readonly<Record<string, Secret | string>> | undefined;
-  /** Directory that the program starts in; default: this process's own. */
-  readonly cwd?: string | undefined;
-  /** Address of a server that speaks streamable HTTP. */
-  readonly url?: string | undefined;
-  /** Headers of every request to `url`. */
-  readonly headers?: Readonly<Record<string, Secret | string>> | undefined;
-  /**
-   * The next `env` and `headers`, while the app is open. If they differ, a new connection is opened with them, or a new program is started, for
-   * the calls that begin later. Calls in progress finish on the earlier connection. Undefined keeps the present ones. Default: they never
-   * change.
-   */
-  readonly rotation?: Live<Pick<McpToolsOptions, "env" | "headers"> | undefined> | undefined;
-  /** Whether to trust the server when it declares a tool harmless. Default: false. */
-  readonly trusted?: boolean | undefined;
-  /** Idle timeout of a tool in milliseconds: every progress message restarts it. Default: 60,000. */
-  readonly callTimeoutMs?: number | undefined;
-  /** Timeout of connecting and reading the list of tools, in milliseconds. Default: 30,000. */
-  readonly connectTimeoutMs?: number | undefined;
-}
+import { Secret } from "@portico/core";
+import type { McpToolsOptions } from "../mcp-options.ts";
 
 export type McpPlace =
   | {

@@ -1,27 +1,6 @@
 import type { ports } from "@portico/core";
+import type { ModelPrice, PriceTable } from "../usage-options.ts";
 import type { Counts } from "./tally.ts";
-
-/** The prices of models. */
-export interface PriceTable {
-  /** The currency of all prices, such as `USD`. It is only shown. */
-  readonly currency: string;
-  readonly models: readonly ModelPrice[];
-}
-
-/** The price of a model from a day on. Prices are for a million tokens. */
-export interface ModelPrice {
-  /** Provider configuration id. Default: every provider. */
-  readonly provider?: string | undefined;
-  readonly model: string;
-  /** The first day of the price, in UTC: `2026-11-01`. */
-  readonly from: string;
-  readonly input: number;
-  readonly output: number;
-  /** Input that was read from a cache. Default: `input`. */
-  readonly cachedInput?: number | undefined;
-  /** Input that was written to a cache. Default: `input`. */
-  readonly cacheWrite?: number | undefined;
-}
 
 const MILLION = 1_000_000;
 

@@ -1,0 +1,90 @@
+import {
+  filePath,
+  fromEnv,
+  headerSecret,
+  type Live,
+  milliseconds,
+  record,
+  type Secret,
+  secret,
+  settingName,
+} from "@portico/core";
+import * as v from "valibot";
+
+const server = v.pipe(
+  v.strictObject({
+    command: v.optional(
+      v.pipe(
+        v.pipe(v.string(), v.nonEmpty()),
+        v.description("Program to start. Portico talks to it over standard input and output."),
+      ),
+    ),
+    args: v.optional(v.pipe(v.array(v.string()), v.description("Arguments of the program. Put secrets into `env`."))),
+    env: v.optional(
+      v.pipe(record(v.pipe(v.string(), v.nonEmpty()), secret()), v.description("Environment variables of the program.")),
+    ),
+    cwd: v.optional(
+      v.pipe(filePath(), v.description("Folder that the program starts in. Default: the service's working directory.")),
+    ),
+    url: v.optional(
+      v.pipe(
+        v.string(),
+        v.check(isHttp, "an http or https address without user name"),
+        v.description("Address of a server that is already running."),
+      ),
+    ),
+    headers: v.optional(
+      v.pipe(record(v.pipe(v.string(), v.nonEmpty()), headerSecret()), v.description("Headers of every request to `url`.")),
+    ),
+    callTimeoutMs: v.optional(
+      v.pipe(
+        milliseconds(1),
+        v.description("How long a tool may be silent. Every progress message restarts this timeout. Default: 60,000."),
+      ),
+    ),
+    trusted: v.optional(
+      v.pipe(
+        v.boolean(),
+        v.description("Whether the server may lower the risk of its tools. An untrusted server can only raise it."),
+      ),
+      false,
+    ),
+  }),
+  v.check(({ command, url }) => (command === undefined) !== (url === undefined), "either command or url"),
+  v.check(
+    ({ url, args, env, cwd }) => url === undefined || (args === undefined && env === undefined && cwd === undefined),
+    "args, env and cwd only together with command",
+  ),
+  v.check(({ command, headers }) => command === undefined || headers === undefined, "headers only together with url"),
+);
+
+/** MCP servers whose tools agents may use (open points 3), which presets have as a setting of the instance. */
+export const mcpServersSettings = {
+  mcpServers: v.optional(
+    fromEnv("PORTICO_MCP_SERVERS", record(settingName(), server), "MCP servers whose tools agents may use, by name."),
+    {},
+  ),
+};
+
+/** One MCP server: a program to start, or an address. */
+export interface McpToolsOptions extends Partial<Omit<v.InferOutput<typeof server>, "env" | "headers">> {
+  /** The server's name: the prefix of the IDs and names of its tools. 1-64 letters, digits, `_`, `.` and `-`. */
+  readonly id: string;
+  /** Added to the few variables that every program needs. The program gets no other environment variables of this process. */
+  readonly env?: Readonly<Record<string, Secret | string>> | undefined;
+  /** Headers of every request to `url`. */
+  readonly headers?: Readonly<Record<string, Secret | string>> | undefined;
+  /**
+   * The next `env` and `headers`, while the app is open. If they differ, a new connection is opened with them, or a new program is started, for
+   * the calls that begin later. Calls in progress finish on the earlier connection. Undefined keeps the present ones. Default: they never
+   * change.
+   */
+  readonly rotation?: Live<Pick<McpToolsOptions, "env" | "headers"> | undefined> | undefined;
+  /** Timeout of connecting and reading the list of tools, in milliseconds. Default: 30,000. */
+  readonly connectTimeoutMs?: number | undefined;
+}
+
+function isHttp(text: string): boolean {
+  const url = URL.parse(text);
+  return url !== null && /^https?:$/.test(url.protocol) && !url.username && !url.password;
+}
