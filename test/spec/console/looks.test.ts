@@ -177,9 +177,9 @@ describe.skipIf(findChromium() === undefined)("what the web console shows, and w
     await show("#/runs?columns=status,agent,user,source,error,duration,tokens,cost,started");
     await page.setViewportSize(PHONE);
     const row = page.getByRole("row").filter({ hasText: "broken" });
-    await row.locator(".source").first().waitFor();
+    await row.locator(".text").first().waitFor();
     const ends = await row
-      .locator(".source, .status, .number")
+      .locator(".text, .status, .number")
       .evaluateAll((all) => all.map((each) => Math.round(each.getBoundingClientRect().right)));
     expect(new Set(ends).size).toBe(1);
     await page.setViewportSize(DESKTOP);
