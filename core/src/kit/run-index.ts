@@ -264,12 +264,12 @@ export function wordCriterion<Run>(
   textsOf: (run: Run) => readonly (readonly [text: string, most: number])[],
 ): RunCriterion<Run, readonly string[]> {
   // Most changes of a run keep its texts, which are then read once.
-  let last: { readonly asked: string; readonly words: readonly string[] } = { asked: "[]", words: [] };
+  let last: { readonly texts: ReturnType<typeof textsOf>; readonly words: readonly string[] } = { texts: [], words: [] };
   return {
     of(run) {
       const texts = textsOf(run);
-      const asked = JSON.stringify(texts);
-      if (asked !== last.asked) last = { asked, words: [...new Set(texts.flatMap(([text, most]) => wordsOf(text, most)))] };
+      const isKnown = texts.length === last.texts.length && texts.every(([text], at) => text === last.texts[at]![0]);
+      if (!isKnown) last = { texts, words: [...new Set(texts.flatMap(([text, most]) => wordsOf(text, most)))] };
       return last.words;
     },
     includes: (found, wanted) => wanted.every((word) => found.includes(word)),
