@@ -2,9 +2,11 @@ import { parseDuration, ports } from "@portico/core";
 import {
   type Attachment,
   createStoredFiles,
+  FILE_COLLECTIONS,
   isUnusedSince,
   type StoredFiles,
 } from "@portico/plugins/attachments-media/stored-files";
+import { RUN_FILE_COLLECTIONS } from "@portico/plugins/workflow-service/stored-runs";
 import { commandActor } from "./command-actor.ts";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
 import { readSettings } from "./read-settings.ts";
@@ -12,7 +14,7 @@ import type { SettingsFlags } from "./settings-flags.ts";
 import { hasStore, withStores } from "./store-app.ts";
 
 /** Which attachments a command is about. */
-export interface AttachmentFilter {
+interface AttachmentFilter {
   readonly attachmentId?: string | undefined;
   readonly userId?: string | undefined;
   /** A duration: neither uploaded nor used by a query for so long. */
@@ -20,7 +22,7 @@ export interface AttachmentFilter {
 }
 
 /** What a removal did. */
-export interface RemovedAttachments {
+interface RemovedAttachments {
   readonly removed: readonly string[];
   /** A query that waits or executes uses them. */
   readonly kept: readonly string[];
@@ -101,3 +103,6 @@ async function* matching(
   }
   for await (const page of files.attachments(userId)) yield* page.filter(fits);
 }
+
+/** Collections whose records each have one blob: `COLLECTION/ID`. */
+export const BLOB_COLLECTIONS: readonly string[] = [...FILE_COLLECTIONS, ...RUN_FILE_COLLECTIONS];

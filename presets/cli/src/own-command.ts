@@ -2,8 +2,7 @@ import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { VERSION } from "@portico/presets/platform/version";
-import { packageFile } from "./package-file.ts";
-import { shellWord } from "./terminal/shell-word.ts";
+import { shellWord } from "./terminal.ts";
 
 /**
  * The words with which a shell in `cwd` calls this command line. `npx portico` only if npx finds an installed copy there: it would otherwise
@@ -20,6 +19,11 @@ export function ownCommand(cwd: string = process.cwd()): string {
 export function installCommand(folder: string, dependencies: readonly string[]): string | undefined {
   if (dependencies.every((name) => isInstalled(name, folder))) return undefined;
   return VERSION === UNPUBLISHED ? `npm install ${packedFiles()}` : "npm install";
+}
+
+/** A file or a folder (with a trailing `/`) of this package, by its path in the package. Works also if a build merges modules. */
+export function packageFile(path: string): URL {
+  return new URL(path, import.meta.resolve("#package.json"));
 }
 
 /** The version of packages that no registry has. */

@@ -2,8 +2,7 @@ import { nearestWord } from "@portico/core";
 import type { ListenAddress } from "@portico/presets/settings/listen";
 import type { PlatformSettings } from "@portico/presets/settings/platform";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
-import { programOf } from "./program.ts";
-import type { StartablePreset } from "./startable-preset.ts";
+import { programOf, type StartablePreset } from "./program.ts";
 
 /** The preset that the command line starts by default. */
 export const DEFAULT_PRESET = "local";

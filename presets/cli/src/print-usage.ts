@@ -1,9 +1,9 @@
 import { ports } from "@portico/core";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
 import { readSettings } from "./read-settings.ts";
-import { readSince } from "./read-since.ts";
+import { readSince } from "./read-options.ts";
 import type { SettingsFlags } from "./settings-flags.ts";
-import { printable, printableJson } from "./terminal/printable.ts";
+import { printable, printableJson } from "./terminal.ts";
 import { hasStore, withStores } from "./store-app.ts";
 
 interface UsageFlags {

@@ -1,12 +1,11 @@
 import { areaOf, flattenPreset, type ports } from "@portico/core";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
 import { DEFAULT_PRESET, loadPreset } from "./preset-table.ts";
-import { programOf } from "./program.ts";
+import { programOf, type StartablePreset } from "./program.ts";
 import { readSettings } from "./read-settings.ts";
 import type { SettingsFlags } from "./settings-flags.ts";
-import type { StartablePreset } from "./startable-preset.ts";
 
-export interface DescribedSurface {
+interface DescribedSurface {
   readonly surface: string;
   /** All plugins of the preset, on this surface and on others. */
   readonly areas: readonly ports.Area[];

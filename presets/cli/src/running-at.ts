@@ -32,3 +32,8 @@ export function checkedUrl(text: string): string {
   if (url && /^https?:$/.test(url.protocol) && !url.username && !url.password) return withoutEnd(text, "/");
   throw new CommandFailed("Option --url must be an http or https address", EXIT.usage);
 }
+
+/** A link that is relative to the agent service, as an address to open. `base` is the service's address, which may have a path. */
+export function absoluteLink(base: string, link: string): string {
+  return withoutEnd(base, "/") + link;
+}

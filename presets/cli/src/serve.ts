@@ -2,6 +2,9 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { WEB_CONSOLE } from "@portico/console";
+import { createSignInLinks, SIGN_IN } from "@portico/console/sign-in";
 import {
   type App,
   createApp,
@@ -15,30 +18,29 @@ import {
   type Preset,
   type Secret,
 } from "@portico/core";
-import { WEB_CONSOLE } from "@portico/console";
-import { createSignInLinks, SIGN_IN } from "@portico/console/sign-in";
 import type { TokenOf } from "@portico/presets/platform/own-token";
 import { chooseProviders, isInstance, type ServedProvider } from "@portico/presets/platform/provider-choice";
 import { noteStores } from "@portico/presets/platform/stores-file";
 import type { PlatformSettings } from "@portico/presets/settings/platform";
 import type { RotatingSettings } from "@portico/presets/settings/rotating-settings";
-import { type DataDirectory, dataDirectory } from "./data-directory.ts";
-import { absoluteLink } from "./console/absolute-link.ts";
-import { describeFullDisk } from "./data-room.ts";
+import {
+  type DataDirectory,
+  dataDirectory,
+  describeFullDisk,
+  NEWER_STORE_HELP,
+  settleDirectoryFormat,
+} from "./data-directory.ts";
 import { lockDataDirectory, makeDataDirectory } from "./data-lock.ts";
-import { NEWER_STORE_HELP, settleDirectoryFormat } from "./directory-format.ts";
-import { removeOwnEndpoints, writeEndpoints } from "./endpoints-file.ts";
+import { readPorts, rememberPorts, removeOwnEndpoints, writeEndpoints } from "./endpoints-file.ts";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
-import { readGivenCertificate, readHttps } from "./https/certificate.ts";
-import { listenForHangup } from "./hangup.ts";
-import { limitHeapGrowth } from "./heap-growth.ts";
+import { readGivenCertificate, readHttps } from "./certificate.ts";
 import { type Listeners, openListeners } from "./listeners.ts";
+import { refuseOwnAddress, refuseOwnKeys } from "./refuse-loops.ts";
+import type { StartablePreset } from "./program.ts";
 import type { ReadSettings } from "./read-settings.ts";
-import { keepSecretsFresh } from "./rotation/keep-secrets-fresh.ts";
-import type { StartablePreset } from "./startable-preset.ts";
-import { readPorts, rememberPorts } from "./remembered-ports.ts";
-import { refuseOwnAddress, refuseOwnKeys } from "./loops/refuse-loops.ts";
-import { listenForStop, type StopRequest } from "./stop-request.ts";
+import { keepSecretsFresh } from "./keep-secrets-fresh.ts";
+import { absoluteLink } from "./running-at.ts";
+import { listenForHangup, listenForStop, type StopRequest } from "./stop-request.ts";
 import { tellLosses } from "./tell-losses.ts";
 
 /** Closing the stores normally takes milliseconds. If it hangs, the process ends after this time. */
@@ -62,7 +64,7 @@ export interface Service {
   readonly madeTokens: readonly MadeToken[];
 }
 
-export interface MadeToken {
+interface MadeToken {
   readonly of: TokenOf;
   readonly token: Secret;
 }
@@ -286,4 +288,18 @@ async function closeApp(app: App): Promise<void> {
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** V8 collects the old generation when it is this much larger than after the last collection. Its own rule allows up to four times the size. */
+const PERCENT = 60;
+
+/**
+ * Keeps the garbage of a service small. Begin it when the service has started: a heap that still fills up would be collected too often. Returns
+ * a function that ends it. It must end before the process does, because V8 refuses code that was compiled and stored under other flags.
+ */
+function limitHeapGrowth(): () => void {
+  // These runtimes have no such flags.
+  if ("Deno" in globalThis || "Bun" in globalThis) return () => {};
+  setFlagsFromString(`--heap-growing-percent=${PERCENT}`);
+  return () => setFlagsFromString("--heap-growing-percent=0");
 }

@@ -18,5 +18,5 @@ export const serviceCommands = {
   config: async () => (await import("./commands/config.ts")).configCommand,
   doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
   openapi: async () => (await import("./commands/openapi.ts")).openapiCommand,
-  asyncapi: async () => (await import("./commands/asyncapi.ts")).asyncapiCommand,
+  asyncapi: async () => (await import("./commands/openapi.ts")).asyncapiCommand,
 } satisfies SubCommandsDef;

@@ -4,9 +4,9 @@ import { cluster } from "@portico/presets/cluster";
 import { clusterProblems } from "@portico/presets/cluster/problems";
 import { postgresOptions, redisOptions } from "@portico/presets/cluster/store";
 import type { PlatformSettings } from "@portico/presets/settings/platform";
-import { refuseUnfinishedMove } from "./cluster/refuse-unfinished-move.ts";
+import { refuseUnfinishedMove } from "./cluster/cluster-app.ts";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
-import type { StartablePreset } from "./startable-preset.ts";
+import type { StartablePreset } from "./program.ts";
 
 /** How a process of a cluster starts. */
 export const startCluster = {

@@ -2,7 +2,7 @@ import type { PlatformSettings } from "@portico/presets/settings/platform";
 import { defineCommand } from "citty";
 import type { GenericSchema } from "valibot";
 import { platformAddresses } from "./preset-table.ts";
-import type { StartablePreset } from "./startable-preset.ts";
+import type { StartablePreset } from "./program.ts";
 import { readSettings } from "./read-settings.ts";
 import { runCommandLine } from "./run-command-line.ts";
 import { runService } from "./run-service.ts";

@@ -14,9 +14,8 @@ import { clusterProblems } from "@portico/presets/cluster/problems";
 import { instanceAudit, instanceUsage } from "@portico/presets/platform/audit-and-usage";
 import { namesCluster } from "@portico/presets/settings/names-cluster";
 import type { PlatformSettings } from "@portico/presets/settings/platform";
-import { dataDirectory } from "./data-directory.ts";
+import { checkDirectoryFormat, dataDirectory, NEWER_STORE_HELP } from "./data-directory.ts";
 import { lockDataDirectory, makeDataDirectory } from "./data-lock.ts";
-import { checkDirectoryFormat, NEWER_STORE_HELP } from "./directory-format.ts";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
 import { ownStores, storesElsewhere } from "./instance-stores.ts";
 

@@ -1,4 +1,7 @@
+import { readFileSync } from "node:fs";
 import { type App, isStoreAway, ports } from "@portico/core";
+import * as v from "valibot";
+import type { DataDirectory } from "./data-directory.ts";
 
 const SENTENCE =
   "The records store has lost its last writes: its files were deleted, damaged or replaced by older ones. " +
@@ -16,5 +19,19 @@ export async function tellLosses(app: App, log: ports.Log): Promise<void> {
   } catch (error) {
     // If the mark cannot be written, the next start warns again.
     if (!isStoreAway(error)) throw error;
+  }
+}
+
+const schema = v.object({ createdAt: v.string(), version: v.string(), storeVersion: v.number() });
+
+/** The backup that a data directory was restored from. */
+export type RestoredFrom = v.InferOutput<typeof schema>;
+
+/** Undefined for a directory that was not restored. */
+export function readRestoredFrom({ origin }: DataDirectory): RestoredFrom | undefined {
+  try {
+    return v.parse(schema, JSON.parse(readFileSync(origin, "utf8")));
+  } catch {
+    return undefined;
   }
 }

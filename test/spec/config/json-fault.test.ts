@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { jsonFault } from "../../../presets/cli/src/json-fault.ts";
+import { jsonFault } from "../../../presets/cli/src/config-file.ts";
 
 describe("where a text stops being JSON", () => {
   it.each([

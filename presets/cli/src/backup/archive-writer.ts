@@ -2,14 +2,14 @@ import { createHash } from "node:crypto";
 import { createWriteStream } from "node:fs";
 import { open } from "node:fs/promises";
 import { PassThrough, Readable } from "node:stream";
-import type { ReadableStream } from "node:stream/web";
 import { pipeline } from "node:stream/promises";
+import type { ReadableStream } from "node:stream/web";
 import { createGzip } from "node:zlib";
 import { createTarPacker } from "modern-tar";
-import type { ArchivedEntry } from "./archive-format.ts";
+import type { ArchivedEntry, EntryIndex } from "./archive-format.ts";
 
 /** Writes an archive from its first entry to its last one. Only pieces of an entry are in memory. */
-export interface ArchiveWriter {
+interface ArchiveWriter {
   /** Add a file of exactly `size` bytes. Rejects with the error of the source or of the archive's disk. */
   add(
     about: { readonly name: string; readonly size: number; readonly modifiedAt: number },
@@ -65,4 +65,30 @@ export function createArchiveWriter(path: string, { gzip }: { readonly gzip: boo
       await failure;
     },
   };
+}
+
+/** What a backup is written to. */
+export interface BackupTarget {
+  readonly writer: ArchiveWriter;
+  /** The entries that the manifest will name. */
+  readonly index: EntryIndex;
+  /** An unused path for a temporary file. */
+  newPath(): string;
+}
+
+/** Add a file that is only replaced and never written in place. Returns false if it does not exist. */
+export async function addFile({ writer, index }: BackupTarget, name: string, path: string): Promise<boolean> {
+  const file = await open(path, "r").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  });
+  if (!file) return false;
+  try {
+    const { size, mtimeMs } = await file.stat();
+    const bytes = file.createReadStream({ autoClose: false });
+    index.add(await writer.add({ name, size, modifiedAt: Math.floor(mtimeMs) }, bytes));
+    return true;
+  } finally {
+    await file.close();
+  }
 }

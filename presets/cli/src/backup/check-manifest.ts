@@ -3,21 +3,21 @@ import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { NEWEST_STORE_FORMATS } from "@portico/adapters/stores/sqlite-formats";
-import { NEWEST_DIRECTORY_FORMAT } from "../directory-format.ts";
+import { NEWEST_DIRECTORY_FORMAT } from "../data-directory.ts";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
-import { printable } from "../terminal/printable.ts";
+import { printable } from "../terminal.ts";
 import {
   type ArchivedEntry,
   type ArchiveFacts,
+  type EntryIndex,
   entrySchema,
   factsSchema,
   HEAD,
   isEntryName,
   MANIFEST,
+  parseJson,
 } from "./archive-format.ts";
-import type { EntryIndex } from "./entry-index.ts";
 import { refused } from "./extract-archive.ts";
-import { parseJson } from "./parse-json.ts";
 
 const SYNCED_AT_ONCE = 16;
 

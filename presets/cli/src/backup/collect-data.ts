@@ -11,12 +11,11 @@ import {
 import { holdSqliteWrites } from "@portico/adapters/stores/hold-sqlite-writes";
 import { openSqliteReading, type SqliteReading } from "@portico/adapters/stores/sqlite-reading";
 import { pendingUpload, pendingUploads } from "@portico/core";
-import { BLOB_COLLECTIONS } from "../blob-collections.ts";
-import type { DataDirectory } from "../data-directory.ts";
-import { NEWER_STORE_HELP, readDirectoryFormat } from "../directory-format.ts";
+import { BLOB_COLLECTIONS } from "../attachments.ts";
+import { type DataDirectory, NEWER_STORE_HELP, readDirectoryFormat } from "../data-directory.ts";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
 import { FILES, RECORDS, SMALL_FILES } from "./archive-format.ts";
-import { addFile, type BackupTarget } from "./backup-target.ts";
+import { addFile, type BackupTarget } from "./archive-writer.ts";
 
 /** A removal of a file and its record may be in progress. It takes milliseconds. In the last attempt, nothing can be removed. */
 const ATTEMPTS = 5;
@@ -24,7 +23,7 @@ const PAUSE_MS = 200;
 const SHOWN = 3;
 
 /** What was copied of a data directory. */
-export interface CollectedData {
+interface CollectedData {
   readonly formats: Readonly<Record<string, number>>;
   readonly storeVersion: number | undefined;
   readonly warnings: readonly string[];

@@ -14,16 +14,15 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import * as v from "valibot";
-import type { DocumentSource } from "../cluster/document-sources.ts";
 import type { DataDirectory } from "../data-directory.ts";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
-import { parseJson } from "./parse-json.ts";
+import { parseJson, type DocumentSource } from "./archive-format.ts";
 import { syncFolder } from "./sync-folder.ts";
 
 /** Beside the restored entries: the folders that the documents go to. */
 export const PLACES = "places.json";
 /** Of documents, by source. A source without a folder is not restored. */
-export const placesSchema = v.strictObject({ agents: v.optional(v.string()), workflows: v.optional(v.string()) });
+const placesSchema = v.strictObject({ agents: v.optional(v.string()), workflows: v.optional(v.string()) });
 
 /** The folders of documents, by source. */
 export type DocumentPlaces = v.InferOutput<typeof placesSchema>;

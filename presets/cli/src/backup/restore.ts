@@ -9,26 +9,24 @@ import { lockDataDirectory, makeDataDirectory } from "../data-lock.ts";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
 import { refuseOtherStores } from "../instance-stores.ts";
 import { readSettings } from "../read-settings.ts";
-import type { RestoredFrom } from "../restored-from.ts";
+import type { RestoredFrom } from "../tell-losses.ts";
 import type { SettingsFlags } from "../settings-flags.ts";
-import { printable } from "../terminal/printable.ts";
-import { type ArchiveFacts, HEAD, MANIFEST } from "./archive-format.ts";
+import { printable } from "../terminal.ts";
+import { type ArchiveFacts, createEntryIndex, HEAD, MANIFEST } from "./archive-format.ts";
 import { CLUSTER_WORDS, NOT_SAVED } from "./back-up.ts";
 import { checkManifest } from "./check-manifest.ts";
-import { endOnSignal } from "./end-on-signal.ts";
-import { createEntryIndex } from "./entry-index.ts";
+import { endOnSignal, syncFolder } from "./sync-folder.ts";
 import { extractArchive } from "./extract-archive.ts";
 import { type DocumentPlaces, filesBelow, finishRestore, PLACES } from "./finish-restore.ts";
-import { syncFolder } from "./sync-folder.ts";
 
 /** Options of `restore`. */
-export interface RestoreOptions {
+interface RestoreOptions {
   /** Leave agents and workflow definitions as they are. */
   readonly keepDocuments: boolean;
 }
 
 /** A finished restore. */
-export interface Restored {
+interface Restored {
   readonly dataDir: string;
   readonly entries: number;
   /** ISO 8601: when the backup began. */

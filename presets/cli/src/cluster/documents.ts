@@ -1,22 +1,23 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { copyDocuments, type CopiedDocuments } from "@portico/adapters/documents/copy-documents";
+import { type CopiedDocuments, copyDocuments } from "@portico/adapters/documents/copy-documents";
 import { recordDocuments } from "@portico/adapters/documents/records";
 import { unstorageDocuments } from "@portico/adapters/documents/unstorage";
 import { AGENT_DEPTH, agentCopies } from "@portico/adapters/stores/agent-documents";
+import type { DocumentReading } from "@portico/adapters/stores/documents-at";
 import { DEFINITION_DEPTH } from "@portico/adapters/stores/workflow-folder";
 import { redis } from "@portico/cluster/redis/server";
-import { type Adapter, ports, record } from "@portico/core";
+import { type Adapter, createApp, ports, record } from "@portico/core";
+import { clusterProblems } from "@portico/presets/cluster/problems";
 import { clusterStore } from "@portico/presets/cluster/store";
 import { instanceAudit } from "@portico/presets/platform/audit-and-usage";
 import type { PlatformSettings } from "@portico/presets/settings/platform";
 import * as v from "valibot";
-import { CommandFailed, EXIT } from "../exit-codes.ts";
 import { commandActor } from "../command-actor.ts";
+import { DOCUMENT_SOURCES, type DocumentSource } from "../backup/archive-format.ts";
+import { CommandFailed, EXIT } from "../exit-codes.ts";
 import type { SettingsFlags } from "../settings-flags.ts";
-import { withClusterApp } from "./cluster-app.ts";
-import { readClusterSettings } from "./cluster-settings.ts";
-import { DOCUMENT_SOURCES, type DocumentSource } from "./document-sources.ts";
+import { readClusterSettings, withClusterApp } from "./cluster-app.ts";
 
 const NAMES = Object.keys(DOCUMENT_SOURCES) as readonly DocumentSource[];
 
@@ -26,7 +27,7 @@ const digestsSchema = record(v.string(), v.string());
 const markSchema = v.object({ agents: digestsSchema, workflows: digestsSchema });
 type Mark = v.InferOutput<typeof markSchema>;
 
-export interface CopyOptions {
+interface CopyOptions {
   /** Remove documents that the other side does not have. */
   readonly prune: boolean;
   /** Overwrite changes of the other side. */
@@ -178,4 +179,17 @@ async function readMark(dir: string): Promise<Mark> {
 
 async function writeMark(dir: string, mark: Mark): Promise<void> {
   await writeFile(join(dir, MARK), `${JSON.stringify(mark, null, 2)}\n`);
+}
+
+/** Documents in the database of a cluster, to be read without an app. Throws DocumentsUnavailable. */
+export async function readDatabaseDocuments(settings: PlatformSettings, source: DocumentSource): Promise<DocumentReading> {
+  const [problem] = clusterProblems(settings);
+  if (problem !== undefined) throw new ports.DocumentsUnavailable(problem);
+  const adapters = [...clusterStore(settings, [ports.records]), recordDocuments({ id: source })];
+  const app = await createApp({ name: "documents", adapters }).catch((cause: unknown) => {
+    if (!(cause instanceof ports.RecordsUnavailable)) throw cause;
+    throw new ports.DocumentsUnavailable(cause.message, { cause });
+  });
+  const [documents] = app.port(ports.documents);
+  return { read: documents!.read, list: documents!.list, close: () => app.close() };
 }

@@ -9,14 +9,12 @@ import { clusterStore } from "@portico/presets/cluster/store";
 import { otherStores, readStores } from "@portico/presets/platform/stores-file";
 import { agentsAt, definitionsAt } from "@portico/presets/settings/documents-place";
 import type { PlatformSettings } from "@portico/presets/settings/platform";
-import { dataDirectory } from "../data-directory.ts";
+import { checkDirectoryFormat, dataDirectory } from "../data-directory.ts";
 import { lockDataDirectory } from "../data-lock.ts";
-import { checkDirectoryFormat } from "../directory-format.ts";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
 import type { SettingsFlags } from "../settings-flags.ts";
-import { withClusterApp } from "./cluster-app.ts";
-import { readClusterSettings } from "./cluster-settings.ts";
-import { DOCUMENT_SOURCES, type DocumentSource } from "./document-sources.ts";
+import { readClusterSettings, withClusterApp } from "./cluster-app.ts";
+import { DOCUMENT_SOURCES, type DocumentSource } from "../backup/archive-format.ts";
 
 /**
  * Copy the data directory of an instance, its agents and its workflow definitions into a cluster without data. Agents and definitions are

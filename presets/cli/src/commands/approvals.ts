@@ -17,7 +17,7 @@ const listCommand = defineCommand({
     ...serviceFlags,
   },
   async run({ args }) {
-    const [{ approvalLines }, approvals] = await Promise.all([import("../approvals/approval-lines.ts"), approvalsOf(args)]);
+    const [{ approvalLines }, approvals] = await Promise.all([import("../find-approvals.ts"), approvalsOf(args)]);
     const waiting = await approvals.waiting();
     if (args.json) return printJson(waiting);
     if (waiting.length === 0) return console.error("No call waits for a decision.");
@@ -68,7 +68,7 @@ const consentsCommand = defineCommand({
     ...serviceFlags,
   },
   async run({ args }) {
-    const [{ table }, approvals] = await Promise.all([import("../terminal/table.ts"), approvalsOf(args)]);
+    const [{ table }, approvals] = await Promise.all([import("../terminal.ts"), approvalsOf(args)]);
     const consents = await approvals.consents();
     if (args.json) return printJson(consents);
     if (consents.length === 0) return console.error("There are no standing consents.");
@@ -117,7 +117,7 @@ interface ServiceFlags extends SettingsFlags {
 async function approvalsOf(args: ServiceFlags) {
   const [{ readSettings }, { findApprovals }] = await Promise.all([
     import("../read-settings.ts"),
-    import("../approvals/find-approvals.ts"),
+    import("../find-approvals.ts"),
   ]);
   return findApprovals((await readSettings(args)).settings, args.url);
 }
@@ -132,7 +132,7 @@ interface DecideArguments extends ServiceFlags {
 }
 
 async function decide(args: DecideArguments): Promise<void> {
-  const { readJsonOption } = await import("../read-json-option.ts");
+  const { readJsonOption } = await import("../read-options.ts");
   const { run: runId, call: callId, decision, comment, standing } = args;
   const given = readJsonOption("arguments", args.arguments);
   await (await approvalsOf(args)).decide({ ...{ runId, callId, decision, comment, standing }, arguments: given });
@@ -140,6 +140,6 @@ async function decide(args: DecideArguments): Promise<void> {
 }
 
 async function printJson(value: unknown): Promise<void> {
-  const { printableJson } = await import("../terminal/printable.ts");
+  const { printableJson } = await import("../terminal.ts");
   console.log(printableJson(value, 2));
 }

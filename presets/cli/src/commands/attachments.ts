@@ -21,10 +21,10 @@ const listCommand = defineCommand({
     const found: Parameters<Parameters<typeof listAttachments>[2]>[0][] = [];
     await listAttachments(args, filter, (attachment) => found.push(attachment));
     if (args.json) {
-      const { printableJson } = await import("../terminal/printable.ts");
+      const { printableJson } = await import("../terminal.ts");
       return console.log(printableJson(found, 2));
     }
-    const { table } = await import("../terminal/table.ts");
+    const { table } = await import("../terminal.ts");
     if (found.length === 0) return console.error("There are no such attachments.");
     console.log(
       table(

@@ -23,7 +23,7 @@ export const configCommand = defineCommand({
       }));
       return console.log(JSON.stringify(plain, null, 2));
     }
-    const { table } = await import("../terminal/table.ts");
+    const { table } = await import("../terminal.ts");
     const shown = (value: unknown) => (value === undefined ? "(none)" : value === "***" ? "***" : JSON.stringify(value));
     console.log(
       table(

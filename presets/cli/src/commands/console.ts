@@ -13,7 +13,7 @@ export const consoleCommand = defineCommand({
     ...settingsFlags,
   },
   async run({ args }) {
-    const { orderLink } = await import("../console/order-link.ts");
+    const { orderLink } = await import("../order-link.ts");
     const link = await orderLink(args, args.url);
     console.log(args.json ? JSON.stringify(link, null, 2) : link.url);
   },

@@ -18,7 +18,7 @@ export const doctorCommand = defineCommand({
     const [{ diagnose }, { EXIT }, { printable }] = await Promise.all([
       import("../doctor/diagnose.ts"),
       import("../exit-codes.ts"),
-      import("../terminal/printable.ts"),
+      import("../terminal.ts"),
     ]);
     const findings = await diagnose(args, { deep: args.deep ?? false });
     const wrong = findings.filter(({ isWrong }) => isWrong);

@@ -1,6 +1,6 @@
 import { defineCommand } from "citty";
 import type { Copied } from "../cluster/documents.ts";
-import { printable } from "../terminal/printable.ts";
+import { printable } from "../terminal.ts";
 import { settingsFlags } from "../settings-flags.ts";
 
 const copyFlags = {

@@ -11,10 +11,7 @@ export const envCommand = defineCommand({
     ...settingsFlags,
   },
   async run({ args }) {
-    const [{ readVariables }, { shellWord }] = await Promise.all([
-      import("../running-variables.ts"),
-      import("../terminal/shell-word.ts"),
-    ]);
+    const [{ readVariables }, { shellWord }] = await Promise.all([import("../running-variables.ts"), import("../terminal.ts")]);
     const variables = await readVariables(args);
     if (args.json) return console.log(JSON.stringify(variables, null, 2));
     for (const [name, value] of Object.entries(variables)) console.log(`export ${name}=${shellWord(value)}`);

@@ -13,7 +13,7 @@ const issueCommand = defineCommand({
     ...settingsFlags,
   },
   async run({ args }) {
-    const { orderGrant } = await import("../workflows/order-grant.ts");
+    const { orderGrant } = await import("../workflows/issue-grant.ts");
     const issued = await orderGrant(args, {
       workflowId: args.workflow,
       userId: args.user,

@@ -1,7 +1,7 @@
 import { relative } from "node:path";
 import { defineCommand } from "citty";
 import { ownCommand } from "../own-command.ts";
-import { shellWord } from "../terminal/shell-word.ts";
+import { shellWord } from "../terminal.ts";
 
 export const initCommand = defineCommand({
   meta: { name: "init", description: "Create a configuration file, an agent and a workflow in a folder" },

@@ -20,7 +20,7 @@ const listCommand = defineCommand({
   meta: { name: "list", description: "List the schedules of all agents with their next times" },
   args: { json: { type: "boolean", description: "Print a JSON array" }, ...serviceFlags },
   async run({ args }) {
-    const [{ scheduleTable }, service] = await Promise.all([import("../schedules/schedule-table.ts"), schedulesOf(args)]);
+    const [{ scheduleTable }, service] = await Promise.all([import("../running-schedules.ts"), schedulesOf(args)]);
     const schedules = await service.list();
     if (args.json) return printJson(schedules);
     if (schedules.length === 0) return console.error("No agent has a schedule that is switched on.");
@@ -64,7 +64,7 @@ export const scheduleCommand = defineCommand({
 });
 
 async function oneOf(args: SettingsFlags & { readonly url?: string | undefined; readonly schedule: string }) {
-  const { readScheduleName } = await import("../schedules/running-schedules.ts");
+  const { readScheduleName } = await import("../running-schedules.ts");
   const name = readScheduleName(args.schedule);
   const service = await schedulesOf(args);
   return { trigger: () => service.trigger(name), pause: () => service.pause(name), resume: () => service.resume(name) };
@@ -73,12 +73,12 @@ async function oneOf(args: SettingsFlags & { readonly url?: string | undefined; 
 async function schedulesOf(args: SettingsFlags & { readonly url?: string | undefined }) {
   const [{ readSettings }, { findSchedules }] = await Promise.all([
     import("../read-settings.ts"),
-    import("../schedules/running-schedules.ts"),
+    import("../running-schedules.ts"),
   ]);
   return findSchedules((await readSettings(args)).settings, args.url);
 }
 
 async function printJson(value: unknown): Promise<void> {
-  const { printableJson } = await import("../terminal/printable.ts");
+  const { printableJson } = await import("../terminal.ts");
   console.log(printableJson(value, 2));
 }

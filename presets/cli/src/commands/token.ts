@@ -24,7 +24,7 @@ const listCommand = defineCommand({
     const { listTokens } = await import("../token-store.ts");
     const tokens = await listTokens(args);
     if (args.json) return console.log(JSON.stringify(tokens, null, 2));
-    const { table } = await import("../terminal/table.ts");
+    const { table } = await import("../terminal.ts");
     if (tokens.length === 0) return console.error("There are no safe tokens.");
     console.log(
       table(
@@ -56,7 +56,7 @@ const rotateCommand = defineCommand({
     ...settingsFlags,
   },
   async run({ args }) {
-    const { rotateOwnToken } = await import("../rotate-own-token.ts");
+    const { rotateOwnToken } = await import("../token-store.ts");
     console.log(await rotateOwnToken(args, args.service));
   },
 });

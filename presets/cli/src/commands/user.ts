@@ -30,7 +30,7 @@ const eraseCommand = defineCommand({
   async run({ args }) {
     const { userId, cancel = false } = args;
     if (!args.yes) {
-      const { confirm } = await import("../terminal/confirm.ts");
+      const { confirm } = await import("../terminal.ts");
       await confirm(`Everything of the user ${userId} will be removed. Type the user's id to continue: `, userId);
     }
     const { eraseUser } = await import("../user/erase-user.ts");

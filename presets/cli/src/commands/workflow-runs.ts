@@ -25,7 +25,7 @@ export const listCommand = defineCommand({
     ...serviceFlags,
   },
   async run({ args }) {
-    const [{ brokenLines, workflowTable }, service] = await Promise.all([import("../workflows/run-tables.ts"), serviceOf(args)]);
+    const [{ brokenLines, workflowTable }, service] = await Promise.all([import("../workflows/run-lines.ts"), serviceOf(args)]);
     const answer = await service.deployed();
     const { workflows, broken } = answer;
     // On standard error, so that the output for programs stays clean.
@@ -44,7 +44,7 @@ export const versionsCommand = defineCommand({
     ...serviceFlags,
   },
   async run({ args }) {
-    const [{ versionLines }, service] = await Promise.all([import("../workflows/version-lines.ts"), serviceOf(args)]);
+    const [{ versionLines }, service] = await Promise.all([import("../workflows/run-lines.ts"), serviceOf(args)]);
     const answer = await service.versions(args.workflow);
     if (args.json) return printJson(answer);
     console.log(versionLines(answer.versions));
@@ -114,7 +114,7 @@ export const runsCommand = defineCommand({
   async run({ args, rawArgs }) {
     const [{ readRunSearch }, { runTable }, { valuesOf }] = await Promise.all([
       import("../workflows/read-run-search.ts"),
-      import("../workflows/run-tables.ts"),
+      import("../workflows/run-lines.ts"),
       import("../command-line.ts"),
     ]);
     const given = { ...args, param: valuesOf(rawArgs, "param"), output: valuesOf(rawArgs, "output") };
@@ -134,7 +134,7 @@ export const showCommand = defineCommand({
     json: { type: "boolean", description: "Print a JSON object, with the inputs and outputs of each node" },
   },
   async run({ args }) {
-    const [{ runPage }, service] = await Promise.all([import("../workflows/run-page.ts"), serviceOf(args)]);
+    const [{ runPage }, service] = await Promise.all([import("../workflows/run-lines.ts"), serviceOf(args)]);
     const detail = await service.run({ runId: args.run, workflowId: args.workflow });
     if (args.json) return printJson(detail);
     console.log(runPage(detail, givenFlags(args)));
@@ -149,7 +149,7 @@ export const recordCommand = defineCommand({
   },
   async run({ args }) {
     const [{ recordCase, writeCaseFile }, { readSettings }] = await Promise.all([
-      import("../workflows/cases/record-case.ts"),
+      import("../workflows/test-definitions.ts"),
       import("../read-settings.ts"),
     ]);
     const { settings } = await readSettings(args);
@@ -178,7 +178,7 @@ async function follow(
   args: ServiceFlags & { readonly json?: boolean | undefined },
   run: { readonly runId: string; readonly workflowId?: string | undefined },
 ): Promise<void> {
-  const { followToEnd } = await import("../workflows/follow-to-end.ts");
+  const { followToEnd } = await import("../workflows/follow-run.ts");
   const find = () => serviceOf(args);
   process.exitCode = await followToEnd({ find, run, asJson: args.json ?? false, more: givenFlags(args) });
 }
@@ -189,6 +189,6 @@ function givenFlags(args: ServiceFlags): string[] {
 }
 
 export async function printJson(value: unknown): Promise<void> {
-  const { printableJson } = await import("../terminal/printable.ts");
+  const { printableJson } = await import("../terminal.ts");
   console.log(printableJson(value, 2));
 }

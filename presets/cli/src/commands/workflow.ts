@@ -1,12 +1,13 @@
 import { defineCommand } from "citty";
-import { scheduleCommand } from "./workflow-schedule.ts";
 import { type SettingsFlags, settingsFlags } from "../settings-flags.ts";
 import {
   followCommand,
   listCommand,
+  printJson,
   recordCommand,
   runFlags,
   runsCommand,
+  serviceFlags,
   serviceOf,
   showCommand,
   startCommand,
@@ -53,10 +54,10 @@ const testCommand = defineCommand({
   },
   async run({ args }) {
     const [{ testDefinitions }, { caseLines }, { EXIT }, { printableJson }] = await Promise.all([
-      import("../workflows/cases/test-definitions.ts"),
-      import("../workflows/cases/case-lines.ts"),
+      import("../workflows/test-definitions.ts"),
+      import("../workflows/test-definitions.ts"),
       import("../exit-codes.ts"),
-      import("../terminal/printable.ts"),
+      import("../terminal.ts"),
     ]);
     const results = await testDefinitions(args, args._);
     console.log(args.json ? printableJson(results, 2) : caseLines(results));
@@ -75,7 +76,7 @@ const graphCommand = defineCommand({
     const [{ readSettings }, { readNodeRules }, { readDefinitionFile }, { mermaidGraph }] = await Promise.all([
       import("../read-settings.ts"),
       import("../workflows/node-rules.ts"),
-      import("../workflows/read-definition-file.ts"),
+      import("../workflows/check-files.ts"),
       import("@portico/plugins/workflow-service/definitions"),
     ]);
     const { settings } = await readSettings(args);
@@ -147,7 +148,7 @@ const resumeCommand = defineCommand({
     json: { type: "boolean", description: "Print a JSON object" },
   },
   async run({ args }) {
-    const { readResuming } = await import("../workflows/read-resuming.ts");
+    const { readResuming } = await import("../workflows/read-parameters.ts");
     const resuming = readResuming(args);
     const service = await serviceOf(args);
     const started = await service.resume({ runId: args.run, workflowId: args.workflow }, resuming);
@@ -189,6 +190,75 @@ const rerunCommand = defineCommand({
   },
 });
 
+const oneFlags = {
+  schedule: {
+    type: "positional",
+    required: true,
+    valueHint: "workflow id/name",
+    description: "Workflow and name of the schedule",
+  },
+  json: { type: "boolean", description: "Print a JSON object" },
+  ...serviceFlags,
+} as const;
+
+const listSchedulesCommand = defineCommand({
+  meta: { name: "list", description: "List the schedules of the deployed workflows with their next times" },
+  args: { json: { type: "boolean", description: "Print a JSON array" }, ...serviceFlags },
+  async run({ args }) {
+    const [{ scheduleTable }, service] = await Promise.all([import("../running-schedules.ts"), serviceOf(args)]);
+    const schedules = await service.schedules();
+    if (args.json) return printJson(schedules);
+    if (schedules.length === 0) return console.error("No workflow has a schedule that is switched on.");
+    console.log(scheduleTable(schedules, ({ workflowId }) => workflowId));
+  },
+});
+
+const triggerCommand = defineCommand({
+  meta: { name: "trigger", description: "Start a run now, as the schedule does, and print the run's id" },
+  args: oneFlags,
+  async run({ args }) {
+    const name = await readName(args.schedule);
+    const started = await (await serviceOf(args)).triggerSchedule(name);
+    if (args.json) return printJson(started);
+    console.log(started.runId);
+  },
+});
+
+const pauseCommand = defineCommand({
+  meta: { name: "pause", description: "Start no more runs of a schedule at its planned times" },
+  args: oneFlags,
+  async run({ args }) {
+    const name = await readName(args.schedule);
+    await (await serviceOf(args)).pauseSchedule(name);
+    if (args.json) return printJson({ schedule: args.schedule, paused: true });
+    console.log(`The schedule ${args.schedule} is paused.`);
+  },
+});
+
+const resumeScheduleCommand = defineCommand({
+  meta: { name: "resume", description: "Start runs of a paused schedule at its planned times again" },
+  args: oneFlags,
+  async run({ args }) {
+    const name = await readName(args.schedule);
+    await (await serviceOf(args)).resumeSchedule(name);
+    if (args.json) return printJson({ schedule: args.schedule, paused: false });
+    console.log(`The schedule ${args.schedule} is active.`);
+  },
+});
+
+const scheduleCommand = defineCommand({
+  meta: { name: "schedule", description: "List, start, pause and resume the schedules of workflows" },
+  subCommands: { list: listSchedulesCommand, trigger: triggerCommand, pause: pauseCommand, resume: resumeScheduleCommand },
+});
+
+/** Throws CommandFailed (64) for a text that does not have the form `WORKFLOW/NAME`. */
+async function readName(text: string): Promise<{ readonly id: string; readonly name: string }> {
+  const [id, name, ...more] = text.split("/");
+  if (id && name && more.length === 0) return { id, name };
+  const { CommandFailed, EXIT } = await import("../exit-codes.ts");
+  throw new CommandFailed("Write a schedule as WORKFLOW/NAME, such as digest/morning", EXIT.usage);
+}
+
 export const workflowCommand = defineCommand({
   meta: { name: "workflow", description: "Check workflow definitions, start and follow runs, decide their gates" },
   subCommands: {
@@ -223,7 +293,7 @@ interface DecideArguments extends SettingsFlags {
 }
 
 async function decide(args: DecideArguments): Promise<void> {
-  const { readJsonOption } = await import("../read-json-option.ts");
+  const { readJsonOption } = await import("../read-options.ts");
   const { run: runId, workflow: workflowId, node, comment, decision } = args;
   const values = readJsonOption("values", args.values);
   const service = await serviceOf(args);

@@ -14,10 +14,9 @@ import { agentsAt, placeInWords } from "@portico/presets/settings/documents-plac
 import type { PlatformSettings } from "@portico/presets/settings/platform";
 import { mayHaveOwnTools } from "../instance-stores.ts";
 import type { ReadSettings } from "../read-settings.ts";
-import { AGENT_TOOLS, INSTANCE_TOOLS } from "../workflows/reference-rules.ts";
-import { checkFolder } from "./check-folder.ts";
+import { AGENT_TOOLS, INSTANCE_TOOLS } from "../workflows/node-rules.ts";
+import { checkFolder, doubtful, type Finding, fine, wrong } from "./finding.ts";
 import type { ServerTools } from "./check-mcp-servers.ts";
-import { doubtful, type Finding, fine, wrong } from "./finding.ts";
 import { unreachable } from "./unreachable-limits.ts";
 
 const ABOUT = "agents";

@@ -3,9 +3,8 @@ import { memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { createApp, describeCause, ports } from "@portico/core";
 import { mcpToolSources } from "@portico/presets/platform/service-adapters";
 import type { PlatformSettings } from "@portico/presets/settings/platform";
-import { shellWord } from "../terminal/shell-word.ts";
-import { folderFindings } from "./check-folder.ts";
-import { type Finding, fine, wrong } from "./finding.ts";
+import { shellWord } from "../terminal.ts";
+import { type Finding, fine, folderFindings, wrong } from "./finding.ts";
 
 /** Longest wait for a server's list of tools. */
 const ANSWER_MS = 10_000;

@@ -8,20 +8,16 @@ import { type ReadSettings, readSettings } from "../read-settings.ts";
 import type { SettingsFlags } from "../settings-flags.ts";
 import { checkAgents } from "./check-agents.ts";
 import { checkConfigFile, checkEnvironment } from "./check-config.ts";
-import { checkDataDirectory } from "./check-data-directory.ts";
-import { checkFolder } from "./check-folder.ts";
+import { checkDataDirectory, checkInstanceKey, checkStores } from "./check-instance.ts";
+import { checkFolder, doubtful, type Finding, wrong } from "./finding.ts";
 import { checkMcpServers } from "./check-mcp-servers.ts";
-import { checkInstanceKey } from "./check-instance-key.ts";
-import { checkHttps } from "./check-https.ts";
-import { checkPorts } from "./check-ports.ts";
+import { checkHttps, checkPorts } from "./check-listeners.ts";
 import { checkProviders } from "./check-providers.ts";
 import { checkWorkflows } from "./check-workflows.ts";
-import { checkStores } from "./check-stores.ts";
-import { doubtful, type Finding, wrong } from "./finding.ts";
 import { checkLimits } from "./unreachable-limits.ts";
 
 /** Options of `diagnose`. */
-export interface DiagnoseOptions {
+interface DiagnoseOptions {
   /** Read everything that is stored, and list what is orphaned. */
   readonly deep: boolean;
 }
@@ -73,7 +69,7 @@ async function deepFindings(settings: PlatformSettings, directory: DataDirectory
   }
   const elsewhere = storesElsewhere(settings);
   if (elsewhere.length > 0) return [doubtful("deep checks", `not done: ${elsewhereInWords(settings, elsewhere)}`)];
-  const { checkDeep } = await import("./deep/check-deep.ts");
+  const { checkDeep } = await import("./check-deep.ts");
   return checkDeep(settings, directory);
 }
 

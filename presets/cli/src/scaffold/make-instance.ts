@@ -2,9 +2,9 @@ import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { CONFIG_FILES } from "../config-file.ts";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
-import { templateFiles } from "./template-files.ts";
+import { templateFiles } from "./make-package.ts";
 
-export interface MadeInstance {
+interface MadeInstance {
   /** An absolute path. */
   readonly folder: string;
   /** Paths of the created files, relative to the folder. */

@@ -1,11 +1,13 @@
 import { existsSync } from "node:fs";
-import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import { nearestWord } from "@portico/core";
 import { VERSION } from "@portico/presets/platform/version";
+import { platformSchema } from "@portico/presets/settings/platform";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
-import { type PackageName, packageName } from "./package-name.ts";
-import { portsWithTemplates, templateFiles } from "./template-files.ts";
+import { packageFile } from "../own-command.ts";
+import { PRESET_NAMES } from "../preset-table.ts";
 
 export interface PackageOrder {
   readonly kind: "plugin" | "adapter" | "preset";
@@ -14,7 +16,7 @@ export interface PackageOrder {
   readonly port?: string | undefined;
 }
 
-export interface MadePackage {
+interface MadePackage {
   /** An absolute path. */
   readonly folder: string;
   /** Paths relative to the folder. */
@@ -89,4 +91,66 @@ function named(text: string, { kebab, camel, pascal, constant }: PackageName): s
 /** Templates use the version `*` for packages of this repository. It is replaced by the version of this command. */
 function withVersions(text: string): string {
   return text.replaceAll(/("(?:@portico\/\w+|portico)": )"\*"/g, `$1"^${VERSION}"`);
+}
+
+/** A name in all spellings that templates use. */
+interface PackageName {
+  /** `tea-house`: files, packages, surfaces. */
+  readonly kebab: string;
+  /** `teaHouse`: values and settings. */
+  readonly camel: string;
+  /** `TeaHouse`: types. */
+  readonly pascal: string;
+  /** `TEA_HOUSE`: environment variables. */
+  readonly constant: string;
+}
+
+const NAME = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/;
+const LONGEST = 50;
+
+/** Throws CommandFailed (64) for an invalid name, and for names that the platform itself uses. */
+function packageName(kebab: string): PackageName {
+  if (!NAME.test(kebab) || kebab.length > LONGEST) {
+    throw new CommandFailed(
+      `${JSON.stringify(kebab)} is not a valid name: use lowercase letters, digits and single hyphens, start with a letter, and use at most ${LONGEST} characters`,
+      EXIT.usage,
+    );
+  }
+  const words = kebab.split("-");
+  const pascal = words.map((word) => word[0]!.toUpperCase() + word.slice(1)).join("");
+  const camel = pascal[0]!.toLowerCase() + pascal.slice(1);
+  if (Object.hasOwn(platformSchema.entries, camel) || PRESET_NAMES.includes(kebab))
+    throw new CommandFailed(`"${kebab}" is a reserved name of the platform: choose another name`, EXIT.usage);
+  return { kebab, camel, pascal, constant: words.join("_").toUpperCase() };
+}
+
+/**
+ * Each folder but `instance` is a working package with the name `sample-name`. The folder `every` has the files of all packages. `instance` is the
+ * folder of a service.
+ */
+const TEMPLATES = fileURLToPath(packageFile("templates/"));
+
+interface TemplateFile {
+  /** Relative to the folder that is made. */
+  readonly path: string;
+  readonly text: string;
+}
+
+/** The files of a template. */
+export async function templateFiles(template: string): Promise<readonly TemplateFile[]> {
+  const folder = join(TEMPLATES, template);
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  return Promise.all(
+    paths.map(async (path) => ({
+      // npm does not publish files of this name unchanged.
+      path: path.slice(folder.length + 1).replace(/^gitignore$/, ".gitignore"),
+      text: await readFile(path, "utf8"),
+    })),
+  );
+}
+
+/** Ports with a template of an adapter. */
+async function portsWithTemplates(): Promise<readonly string[]> {
+  return (await readdir(TEMPLATES)).flatMap((name) => /^adapter-(.+)$/.exec(name)?.[1] ?? []).toSorted();
 }

@@ -1,6 +1,8 @@
-import { rm } from "node:fs/promises";
-import { resolve } from "node:path";
+import { createWriteStream } from "node:fs";
+import { type FileHandle, mkdir, open, rm, stat } from "node:fs/promises";
+import { join, resolve } from "node:path";
 import type { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import { ports } from "@portico/core";
 import { VERSION } from "@portico/presets/platform/version";
 import { commandActor } from "../command-actor.ts";
@@ -8,7 +10,6 @@ import { CommandFailed, EXIT } from "../exit-codes.ts";
 import { readSettings } from "../read-settings.ts";
 import type { SettingsFlags } from "../settings-flags.ts";
 import { hasStore, withStores } from "../store-app.ts";
-import { createLineFiles, type LineFiles } from "./line-files.ts";
 import { USER_PORTS, type UserStores, userStoresOf } from "./user-stores.ts";
 
 /** The format of exports. */
@@ -33,7 +34,7 @@ const FILES = {
 } as const;
 
 /** What was exported, by file, and the files whose bytes were missing. */
-export interface ExportedUser {
+interface ExportedUser {
   readonly userId: string;
   readonly counts: Readonly<Record<string, number>>;
   readonly missing: readonly string[];
@@ -140,4 +141,74 @@ function toCannotWrite(folder: string, cause: unknown): CommandFailed {
   const { code } = cause as NodeJS.ErrnoException;
   const why = code === "EEXIST" ? "exists already: give a new folder" : `cannot be written (${code})`;
   return new CommandFailed(`The folder ${folder} ${why}`, EXIT.cannotCreate, cause);
+}
+
+const OWNER_ONLY = 0o600;
+const HELD_CHARACTERS = 64 * 1024;
+
+/** A new folder of files with one line of JSON per item, and of other files. Only its owner can read it. */
+interface LineFiles {
+  /** Add a line to `NAME.jsonl`. */
+  add(name: string, item: object): Promise<void>;
+  /** Write a file of a subfolder from a stream. */
+  addFile(folder: string, name: string, bytes: Readable): Promise<void>;
+  /** Whether a file was added. */
+  hasFile(folder: string, name: string): Promise<boolean>;
+  /** Write all that is held, and a last file: a folder without it is not complete. */
+  finish(name: string, content: object): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Throws the error of the file system, for example if the folder exists. */
+async function createLineFiles(dir: string): Promise<LineFiles> {
+  await mkdir(dir, { mode: 0o700 });
+  const files = new Map<string, { readonly handle: FileHandle; held: string }>();
+  const folders = new Set<string>();
+
+  const fileOf = async (name: string) => {
+    const known = files.get(name);
+    if (known) return known;
+    const made = { handle: await open(join(dir, `${name}.jsonl`), "wx", OWNER_ONLY), held: "" };
+    files.set(name, made);
+    return made;
+  };
+  const close = async () => {
+    await Promise.all([...files.values()].map(({ handle }) => handle.close()));
+    files.clear();
+  };
+  return {
+    async add(name, item) {
+      const file = await fileOf(name);
+      file.held += `${JSON.stringify(item)}\n`;
+      if (file.held.length < HELD_CHARACTERS) return;
+      const text = file.held;
+      file.held = "";
+      await file.handle.appendFile(text);
+    },
+    async addFile(folder, name, bytes) {
+      if (!folders.has(folder)) await mkdir(join(dir, folder), { mode: 0o700 });
+      folders.add(folder);
+      await pipeline(bytes, createWriteStream(join(dir, folder, name), { flags: "wx", mode: OWNER_ONLY, flush: true }));
+    },
+    hasFile: (folder, name) =>
+      stat(join(dir, folder, name)).then(
+        () => true,
+        () => false,
+      ),
+    async finish(name, content) {
+      for (const { handle, held } of files.values()) {
+        await handle.appendFile(held);
+        await handle.sync();
+      }
+      await close();
+      const last = await open(join(dir, name), "wx", OWNER_ONLY);
+      try {
+        await last.writeFile(`${JSON.stringify(content, null, 2)}\n`);
+        await last.sync();
+      } finally {
+        await last.close();
+      }
+    },
+    close,
+  };
 }

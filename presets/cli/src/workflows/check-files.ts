@@ -1,18 +1,18 @@
-import { basename } from "node:path";
+import { readdir, stat } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { DEFINITION_DEPTH } from "@portico/adapters/stores/workflow-folder";
 import { ports } from "@portico/core";
-import { lintDefinition } from "@portico/plugins/workflow-service/definitions";
-import { idOfFile, loadDefinition } from "@portico/plugins/workflow-service/definitions";
-import { readNamedFile } from "../named-file.ts";
+import { type Definition, idOfFile, lintDefinition, loadDefinition } from "@portico/plugins/workflow-service/definitions";
+import { CommandFailed, EXIT } from "../exit-codes.ts";
+import { readNamedFile } from "../read-options.ts";
 import { loadPreset } from "../preset-table.ts";
 import { readSettings } from "../read-settings.ts";
 import type { SettingsFlags } from "../settings-flags.ts";
-import { definitionFiles } from "./definition-files.ts";
-import { readNodeRules, type ServiceKind } from "./node-rules.ts";
+import { readNodeRules, type ServiceKind, withReferences } from "./node-rules.ts";
 import { readDefinitions } from "./read-definitions.ts";
-import { withReferences } from "./reference-rules.ts";
 
 /** One problem of a definition. Line and column count from 1. */
-export interface FileProblem {
+interface FileProblem {
   /** The path as named on the command line, or as found in a named folder. */
   readonly file: string;
   /** A definition with only warnings is usable. */
@@ -78,4 +78,39 @@ async function deployedIds({ settings }: ServiceKind): Promise<readonly string[]
     if (error instanceof ports.DocumentsUnavailable) return [];
     throw error;
   }
+}
+
+const DEFINITION_NAME = /\.(?:ya?ml|json)$/i;
+
+/** The named files, and the definitions in the named folders, as a service finds them. Throws CommandFailed (66). */
+async function definitionFiles(named: readonly string[]): Promise<readonly string[]> {
+  const found = await Promise.all(named.map(async (path) => ((await isFolder(path)) ? definitionsIn(path) : [path])));
+  return [...new Set(found.flat())];
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  // A missing file is reported when it is read.
+  return (await stat(path).catch(() => undefined))?.isDirectory() ?? false;
+}
+
+async function definitionsIn(folder: string): Promise<readonly string[]> {
+  const names = await readdir(folder, { recursive: true }).catch((cause: NodeJS.ErrnoException) => {
+    throw new CommandFailed(`${folder} cannot be read (${cause.code})`, EXIT.noInput, cause);
+  });
+  const isRead = (name: string) => {
+    const segments = name.split(/[/\\]/);
+    return segments.length <= DEFINITION_DEPTH && DEFINITION_NAME.test(name) && !segments.some((each) => each.startsWith("."));
+  };
+  return names
+    .filter(isRead)
+    .sort()
+    .map((name) => join(folder, name));
+}
+
+/** The definition of a file. Throws CommandFailed: 66 if the file cannot be read, 1 with all problems if it is invalid. */
+export async function readDefinitionFile(file: string, loading: Parameters<typeof loadDefinition>[1]): Promise<Definition> {
+  const { definition, problems } = loadDefinition({ name: basename(file), text: await readNamedFile(file) }, loading);
+  if (definition) return definition;
+  const lines = problems.map(({ line, column, message }) => `${file}:${line}:${column}: ${message}`);
+  throw new CommandFailed(lines.join("\n"), EXIT.failed);
 }

@@ -2,6 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { CallFailed } from "@portico/core/client";
 import { isTerminal } from "@portico/plugins/workflow-service/contract";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
+import { printableJson } from "../terminal.ts";
+import { runLines } from "./run-lines.ts";
 import type { RunDetail, RunEvent, RunName, RunningService } from "./running-service.ts";
 
 /** Waits between reads of the history. They grow while nothing happens. */
@@ -9,7 +11,7 @@ const PAUSE_MS = { least: 500, most: 8000 } as const;
 /** A restarted service is reachable again within a minute. */
 const AWAY = { pauseMs: 2000, attempts: 30 } as const;
 
-export interface Following {
+interface Following {
   /** Called again after each failure: a restarted service may have another address. */
   find(): Promise<RunningService>;
   readonly run: RunName;
@@ -23,7 +25,7 @@ export interface Following {
  * history. Another follower takes over the live events (specification 6.1); both continue. The history has only the
  * ends of nodes, and the starts of nodes that run or wait. Throws CommandFailed, and the signal's reason.
  */
-export async function* followRun(given: Following): AsyncGenerator<RunEvent, void> {
+async function* followRun(given: Following): AsyncGenerator<RunEvent, void> {
   const { find, run, signal } = given;
   const told = new Set<string>();
   let { workflowId } = run;
@@ -117,4 +119,41 @@ function eventsOf({ runId, workflowId, status, nodeResults = {}, humanGate, erro
 /** A node starts once, ends once, and opens its gate once. */
 function keyOf({ event, data }: RunEvent): string {
   return `${event} ${"nodeId" in data ? data.nodeId : ""}`;
+}
+
+interface FollowedRun {
+  find(): Promise<RunningService>;
+  readonly run: RunName;
+  /** Prints one JSON object per event, instead of lines for a person. */
+  readonly asJson: boolean;
+  /** Flags with which another command reaches the same service. */
+  readonly more: readonly string[];
+}
+
+/**
+ * Print the events of a run until it ends. Ctrl-C or a closed output stops only the printing, not the run. Returns the exit code: 0 if the run
+ * completed, 2 if it ended otherwise, 130 if following was stopped. Throws CommandFailed.
+ */
+export async function followToEnd({ find, run, asJson, more }: FollowedRun): Promise<number> {
+  const leaving = new AbortController();
+  const leave = () => leaving.abort();
+  process.once("SIGINT", leave);
+  process.stdout.once("error", leave);
+  const onAway = () => console.error("The workflow service cannot be reached. Waiting for it…");
+  let hasCompleted = false;
+  try {
+    for await (const event of followRun({ find, run, signal: leaving.signal, onAway })) {
+      const lines = asJson ? [printableJson({ event: event.event, data: event.data })] : runLines(event, more);
+      for (const line of lines) console.log(line);
+      if (event.event === "workflow:complete") hasCompleted = event.data.status === "completed";
+    }
+    return hasCompleted ? EXIT.ok : EXIT.notCompleted;
+  } catch (error) {
+    if (!leaving.signal.aborted) throw error;
+    console.error(`The run continues. To follow it again: ${["portico workflow follow", run.runId, ...more].join(" ")}`);
+    return EXIT.stopped;
+  } finally {
+    process.off("SIGINT", leave);
+    process.stdout.off("error", leave);
+  }
 }

@@ -19,5 +19,5 @@ export async function readDefinitions(settings: PlatformSettings): Promise<Deplo
 async function openDocuments(settings: PlatformSettings): Promise<DocumentReading> {
   if (!isInDatabase(settings)) return readWorkflowDocuments(definitionsAt(settings.workflow));
   // Loads the drivers of servers only where there is a cluster.
-  return (await import("../cluster/database-documents.ts")).readDatabaseDocuments(settings, "workflows");
+  return (await import("../cluster/documents.ts")).readDatabaseDocuments(settings, "workflows");
 }

@@ -1,12 +1,13 @@
 import { text } from "node:stream/consumers";
+import { parseJson } from "@portico/core";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
-import { readNamedFile } from "../named-file.ts";
-import { parseJsonObject } from "./json-object.ts";
+import { parseJsonObject, readNamedFile } from "../read-options.ts";
+import type { Resuming } from "./running-service.ts";
 
 type Parameters = Readonly<Record<string, unknown>>;
 
 /** JSON Schema of an object. */
-export interface ParameterSchema {
+interface ParameterSchema {
   readonly properties?: unknown;
 }
 
@@ -55,4 +56,25 @@ async function readInput(file: string): Promise<Parameters> {
   const parameters = parseJsonObject(file === "-" ? await text(process.stdin) : await readNamedFile(file));
   if (parameters) return parameters;
   throw new CommandFailed(`${file === "-" ? "Standard input" : file} is not a JSON object`, EXIT.usage);
+}
+
+/** The flags of `portico workflow resume`. Throws CommandFailed (64). */
+export function readResuming({
+  from,
+  as = "again",
+  output,
+}: {
+  readonly from?: string | undefined;
+  readonly as?: string | undefined;
+  readonly output?: string | undefined;
+}): Resuming {
+  if (as !== "again" && as !== "done") throw new CommandFailed("Option --as must be again or done", EXIT.usage);
+  if (output === undefined) return { from, as };
+  if (as !== "done") throw new CommandFailed("Option --output needs --as done", EXIT.usage);
+  try {
+    return { from, as, output: parseJson(output) };
+  } catch {
+    // The parser's error quotes the text, which may be confidential.
+    throw new CommandFailed("Option --output must be JSON", EXIT.usage);
+  }
 }

@@ -1,6 +1,6 @@
 import { RUN_STATUSES, type RunStatus } from "@portico/plugins/workflow-service/contract";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
-import { readSince } from "../read-since.ts";
+import { readSince } from "../read-options.ts";
 
 const LIMIT = "20";
 

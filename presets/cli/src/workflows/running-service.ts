@@ -4,7 +4,7 @@ import { CallFailed, type CallResult, createClient } from "@portico/core/client"
 import { workflowServiceContract } from "@portico/plugins/workflow-service/contract";
 import type { PlatformSettings } from "@portico/presets/settings/platform";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
-import { trustOwnCertificate } from "../https/trust-own-certificate.ts";
+import { trustOwnCertificate } from "../certificate.ts";
 import { checkedUrl, runningAt } from "../running-at.ts";
 import { issueGrant, workflowToken } from "./issue-grant.ts";
 import type { RunSearch } from "./read-run-search.ts";

@@ -1,0 +1,103 @@
+import { writeFile } from "node:fs/promises";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { caseFileOfRun } from "@portico/plugins/workflow-service/client";
+import type { TestedCase } from "@portico/plugins/workflow-service/definition-tests";
+import { readCases } from "@portico/presets/platform/workflow-tests/case-file";
+import { rulesOfCases, secretsOfCases, unknownIds } from "@portico/presets/platform/workflow-tests/prepare-cases";
+import { runCase } from "@portico/presets/platform/workflow-tests/run-case";
+import { CommandFailed, EXIT } from "../exit-codes.ts";
+import { readNamedFile } from "../read-options.ts";
+import { readSettings } from "../read-settings.ts";
+import type { SettingsFlags } from "../settings-flags.ts";
+import { printable } from "../terminal.ts";
+import { readDefinitionFile } from "./check-files.ts";
+import { readNodeRules } from "./node-rules.ts";
+import type { RunDetail, RunName, RunningService } from "./running-service.ts";
+
+/** The results of one file of cases. */
+interface FileResult {
+  readonly file: string;
+  readonly cases: readonly Omit<TestedCase, "found">[];
+}
+
+/**
+ * Run the cases of these files one after another. Calls nothing outside the process. Throws CommandFailed: 66 if a file cannot be read, 1 if a
+ * file is invalid.
+ */
+export async function testDefinitions(flags: SettingsFlags, files: readonly string[]): Promise<readonly FileResult[]> {
+  const { settings } = await readSettings(flags);
+  const { types: known, secretNames } = await readNodeRules({ settings });
+  const types = rulesOfCases(known);
+  const results: FileResult[] = [];
+  for (const file of files) {
+    const refuse = (problems: readonly string[]): never => {
+      throw new CommandFailed(problems.map((problem) => `${file}: ${problem}`).join("\n"), EXIT.failed);
+    };
+    const read = readCases(await readNamedFile(file));
+    if ("problems" in read) return refuse(read.problems);
+    const { cases } = read;
+    const path = resolve(dirname(file), cases.definition);
+    const secrets = secretsOfCases(secretNames, cases);
+    const definition = await readDefinitionFile(path, { types, secretNames: Object.keys(secrets) });
+    const [unknown] = unknownIds(cases, definition);
+    if (unknown !== undefined) refuse([unknown]);
+    const given = { definition, document: basename(path), types, secrets };
+    const done: FileResult["cases"][number][] = [];
+    for (const test of cases.cases) {
+      const { found: _found, ...result } = await runCase(test, given);
+      done.push(result);
+    }
+    results.push({ file, cases: done });
+  }
+  return results;
+}
+
+/** The results for a person: one line for each case, followed by its differences, and a summary. */
+export function caseLines(results: readonly FileResult[]): string {
+  const lines = results.flatMap(({ file, cases }) =>
+    cases.flatMap(({ name, isOk, differences }) => [
+      `${isOk ? "ok" : "FAILED"}  ${file}: ${name}`,
+      ...differences.map((difference) => `        ${difference}`),
+    ]),
+  );
+  const cases = results.flatMap((result) => result.cases);
+  const failed = cases.filter(({ isOk }) => !isOk).length;
+  return [...lines.map(printable), `${cases.length - failed} passed, ${failed} failed`].join("\n");
+}
+
+const MASK = "***";
+const MASKED_NOTE = `# Secrets are masked as ${MASK}: replace them.\n`;
+
+/** The text of a file of cases with one case, which repeats a run. Throws CommandFailed (1) if the run has not ended. */
+export async function recordCase(
+  service: RunningService,
+  run: RunName,
+  { definitionsDir, out }: { readonly definitionsDir: string; readonly out: string | undefined },
+): Promise<string> {
+  const detail = await service.run(run);
+  if (!hasEnded(detail)) throw new CommandFailed(`The run ${run.runId} has not ended`, EXIT.failed);
+  const { dslPath } = await service.definition(detail.workflowId);
+  const folder = out === undefined ? process.cwd() : dirname(resolve(out));
+  const definition = relative(folder, join(resolve(definitionsDir), dslPath)).replaceAll(sep, "/");
+  const { stringify } = await import("yaml");
+  const text = stringify(caseFileOfRun(detail, definition), { lineWidth: 100 });
+  return text.includes(MASK) ? `${MASKED_NOTE}${text}` : text;
+}
+
+/** Writes a new file of cases. Throws CommandFailed (73) if the file exists or cannot be written. */
+export async function writeCaseFile(file: string, text: string): Promise<void> {
+  try {
+    await writeFile(file, text, { flag: "wx" });
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new CommandFailed(
+      code === "EEXIST" ? `${file} exists already` : `${file} cannot be written (${code})`,
+      EXIT.cannotCreate,
+      cause,
+    );
+  }
+}
+
+function hasEnded({ status }: RunDetail): boolean {
+  return status !== "running" && status !== "waiting_human";
+}
