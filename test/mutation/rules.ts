@@ -31,7 +31,7 @@ export const RULES: readonly RuleGroup[] = [
     name: "agent webhooks",
     files: [
       "plugins/src/agent-webhook/endpoint-state.ts",
-      "plugins/src/agent-webhook/guards.ts",
+      "plugins/src/agent-webhook/routes/webhook-services.ts",
       "plugins/src/agent-webhook/webhook-secrets.ts",
     ],
     tests: ["spec/agent-webhook/*.test.ts"],

@@ -1,11 +1,10 @@
 import { auditWriter, definePlugin, latestEnd, optional, ownerScheme, ports } from "@portico/core";
 import { agentWebhookConfig } from "./config.ts";
 import { agentWebhookContract } from "./contract.ts";
-import { agentGuard, ownerGuard } from "./guards.ts";
 import { deleteEvent, readConfiguration, rotateSecret, saveEvent, setEnabled } from "./routes/management.ts";
 import { scheduleMessages } from "./routes/schedule-messages.ts";
 import { trigger } from "./routes/trigger.ts";
-import type { WebhookServices } from "./routes/webhook-services.ts";
+import { agentGuard, managementGuard, type WebhookServices } from "./routes/webhook-services.ts";
 import { createWebhookDocument } from "./webhook-document.ts";
 import { createWebhookSecrets } from "./webhook-secrets.ts";
 
@@ -33,7 +32,7 @@ export const agentWebhook = definePlugin({
   security: { owner: ownerScheme },
   // 4.3: without the management, configured webhooks still work.
   capabilities: ({ management }) => (management ? ["webhookManagement"] : []),
-  guards: ({ identity, agents }, settings) => ({ owner: ownerGuard(identity, settings), agent: agentGuard(agents) }),
+  guards: ({ identity, agents }, settings) => ({ owner: managementGuard(identity, settings), agent: agentGuard(agents) }),
   setup(given, { mode, sessionIssuesMs: mostMs }) {
     const { agents, identity, clock, turns, telemetry, usage } = given;
     const documents = given.documents.find(({ id }) => id === SOURCE);

@@ -1,8 +1,7 @@
-import { type AuditWriter, type Handlers, ports } from "@portico/core";
+import { type AuditWriter, type Guard, type Handlers, ownerGuard, ports } from "@portico/core";
 import type { AgentWebhookSettings } from "../config.ts";
 import type { agentWebhookContract } from "../contract.ts";
-import { managementErrors } from "../errors.ts";
-import type { agentGuard, ownerGuard } from "../guards.ts";
+import { managementErrors, triggerErrors } from "../errors.ts";
 import type { WebhookDocument } from "../webhook-document.ts";
 import type { WebhookSecrets } from "../webhook-secrets.ts";
 
@@ -24,8 +23,33 @@ export interface WebhookServices {
 /** The handlers of this area, by route. */
 export type WebhookHandlers = Handlers<
   typeof agentWebhookContract,
-  { readonly owner: ReturnType<typeof ownerGuard>; readonly agent: ReturnType<typeof agentGuard> }
+  { readonly owner: ReturnType<typeof managementGuard>; readonly agent: ReturnType<typeof agentGuard> }
 >;
+
+/** Admits the instance's owner, if webhooks can be managed (specification 4.3). */
+export function managementGuard(
+  identity: ports.Identity,
+  { management }: AgentWebhookSettings,
+): Guard<Promise<ports.Caller & { readonly userId: string }>> {
+  const { unauthorized, webhook_owner_required, webhook_management_unavailable } = managementErrors;
+  const admit = ownerGuard(identity, { unauthorized, owner_required: webhook_owner_required });
+  return async (head, signal) => {
+    const caller = await admit(head, signal);
+    const { userId } = caller;
+    if (userId === undefined) throw webhook_owner_required();
+    if (!management) throw webhook_management_unavailable();
+    return { ...caller, userId };
+  };
+}
+
+/** A trigger checks the agent first. It checks the credential after it has received the body (open points 5: the order of the checks). */
+export function agentGuard(agents: ports.Agents): Guard<Promise<ports.Agent>> {
+  return async ({ params }) => {
+    const agent = await agents.find(params["agent_id"] ?? "");
+    if (!agent) throw triggerErrors.agent_not_found();
+    return agent;
+  };
+}
 
 /** The agent that a path names. Throws `invalid_agent_id`, and `agent_not_found` also for a folder without an `agent.json`. */
 export async function managedAgent(agents: ports.Agents, id: string): Promise<ports.Agent> {
