@@ -1,6 +1,6 @@
 import { isStoreAway, orAborted, type ports } from "@portico/core";
 import { LOOK_AGAIN_MS } from "./limits.ts";
-import type { SharedPorts } from "./shared-ports.ts";
+import type { SharedPorts } from "@portico/core/kit";
 
 /** Waits for one thing that may happen in any process. */
 export interface Waiting<T> {

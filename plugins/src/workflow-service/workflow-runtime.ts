@@ -1,5 +1,5 @@
 import { defineAdapter, definePort, keepingMs, optional, PENDING_SWEEP_MS, type Port, ports, type Secret } from "@portico/core";
-import { SchemaChecks } from "@portico/core/kit";
+import { registerProcess, SchemaChecks, sharedPorts } from "@portico/core/kit";
 import * as v from "valibot";
 import { type ApprovalLinks, createApprovalLinks } from "./approvals/approval-links.ts";
 import type { Binding } from "./access/task-scope.ts";
@@ -123,9 +123,10 @@ export const workflowServiceRuntime = defineAdapter({
       scope,
     );
     const runs = createRunRecords(records);
-    const shared = sharedBy(given);
-    const hints = shared && new RunHints(shared.bus, clock);
-    const isLive = createIsLive({ engine, instance, presence: shared?.presence }, scope);
+    const shared = sharedPorts(given);
+    const hints = shared.isShared ? new RunHints(shared.bus, clock) : undefined;
+    const isAlive = registerProcess(shared, { area: "workflow-service", id: instance }, scope);
+    const isLive = createIsLive({ engine, instance, isAlive });
     const live = new LiveRuns(log, hints);
     const keeper = new SecretKeeper(secrets, given.sealing);
     if (settings.secretsRotation) {
@@ -220,18 +221,6 @@ export const workflowServiceRuntime = defineAdapter({
 
 /** Texts that authors are writing are not reported in the log. */
 const SILENT = { warn() {} };
-
-/** The hints between processes, if several share the runs. Throws TypeError if a needed port is missing. */
-function sharedBy(given: {
-  readonly engine: ports.Engine;
-  readonly bus?: ports.Bus | undefined;
-  readonly presence?: ports.Presence | undefined;
-}): { readonly bus: ports.Bus; readonly presence: ports.Presence } | undefined {
-  const { engine, bus, presence } = given;
-  if (!engine.isShared) return undefined;
-  if (!bus || !presence) throw new TypeError("Processes that share an engine need adapters for the ports bus and presence");
-  return { bus, presence };
-}
 
 function revealed(secrets: Readonly<Record<string, Secret>>): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(secrets).map(([name, secret]) => [name, secret.reveal()]));

@@ -1,5 +1,5 @@
 import { auditWriter, defineAdapter, definePort, keepingMs, optional, type Port, ports } from "@portico/core";
-import { SchemaChecks } from "@portico/core/kit";
+import { registerProcess, SchemaChecks, sharedPorts } from "@portico/core/kit";
 import * as v from "valibot";
 import { type Consents, createConsents } from "../approvals/consents.ts";
 import { createTendWaits, WAITS_TENDED } from "../approvals/tend-waits.ts";
@@ -21,7 +21,6 @@ import { createQueryWork } from "../queries/query-work.ts";
 import { createRemovedRuns } from "../retention/removed-runs.ts";
 import { createRuns, type Runs } from "../runs/runs.ts";
 import { createSweepRuns, RUNS_SWEEP } from "../retention/sweep-runs.ts";
-import { registerProcess, sharedPorts } from "../shared-ports.ts";
 import { createShownRoom } from "../turns/shown-files.ts";
 import { untilInterruptedClosed } from "../queries/interrupted-runs.ts";
 import type { Turn } from "../turns/turn.ts";
@@ -94,7 +93,7 @@ export const agentRuntime = defineAdapter({
     const [files] = given.userFiles;
     const settings = v.parse(agentRuntimeConfig, options);
     const serverInstanceId = ids.uuid();
-    const isAlive = registerProcess({ ...shared, serverInstanceId }, scope);
+    const isAlive = registerProcess(shared, { area: "conversations-runs", id: serverInstanceId }, scope);
     const requests = await openClientRequests({ ...given, settings, serverInstanceId, isAlive });
     const runs = createRuns(records);
     const checks = new SchemaChecks(clock);

@@ -1,6 +1,6 @@
 import type { ports, Scope } from "@portico/core";
 import { OPEN_TURNS_BELIEVED_MS, OPEN_TURNS_REPEAT_MS, OPEN_TURNS_PER_MESSAGE } from "../limits.ts";
-import type { SharedPorts } from "../shared-ports.ts";
+import type { SharedPorts } from "@portico/core/kit";
 
 /** A turn that executes, or was just admitted. */
 export interface OpenTurn {

@@ -1,5 +1,5 @@
 import { isStoreAway, type ports, type Scope } from "@portico/core";
-import type { SharedPorts } from "../shared-ports.ts";
+import type { SharedPorts } from "@portico/core/kit";
 import { type StopReason, TurnStopped } from "./turn-failed.ts";
 import type { PlayedTurn } from "./turn.ts";
 

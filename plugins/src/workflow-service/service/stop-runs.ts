@@ -1,4 +1,4 @@
-import { ports, type Scope } from "@portico/core";
+import type { ports } from "@portico/core";
 import type { LiveRuns } from "../runs/live-runs.ts";
 import type { RunHints } from "../runs/run-hints.ts";
 import { notifyParent } from "../runner/notify-parent.ts";
@@ -41,28 +41,21 @@ export async function settleRuns(given: Settling & { readonly instance: string }
  * Whether a run can be followed (specification 6.1, open points 11): the process that accepted it lives, or a living process executes it.
  * In an instance with one process, only the first condition counts: after a restart, no earlier run is live.
  */
-export function createIsLive(
-  {
-    engine,
-    presence,
-    instance,
-  }: { readonly engine: ports.Engine; readonly presence: ports.Presence | undefined; readonly instance: string },
-  scope: Scope,
-): (run: RunRecord) => Promise<boolean> {
-  if (!engine.isShared || !presence) return async (run) => run.instance === instance;
-  presence.hold(connectionIdOf(instance), {});
-  scope.onClose(() => presence.release(connectionIdOf(instance)));
+export function createIsLive({
+  engine,
+  instance,
+  isAlive,
+}: {
+  readonly engine: ports.Engine;
+  readonly instance: string;
+  readonly isAlive: (instance: string) => Promise<boolean | undefined>;
+}): (run: RunRecord) => Promise<boolean> {
   return async (run) => {
     if (run.instance === instance) return true;
-    if ((await engine.status(run.runId))?.process !== undefined) return true;
-    try {
-      return (await presence.locate(connectionIdOf(run.instance))) !== undefined;
-    } catch (error) {
-      // Unknown at present. If the process died, the follower receives no event for a while. A wrong 404 would make it give up a run that
-      // continues.
-      if (error instanceof ports.PresenceUnavailable) return true;
-      throw error;
-    }
+    if (engine.isShared && (await engine.status(run.runId))?.process !== undefined) return true;
+    // If unknown at present, and the process died, the follower receives no event for a while. A wrong 404 would make it give up a run that
+    // continues.
+    return (await isAlive(run.instance)) ?? true;
   };
 }
 
@@ -88,9 +81,4 @@ async function settleRun({ engine, runs, live, clock, hints }: Settling, runId: 
   live.find(runId)?.ledger.close();
   hints?.notify(runId);
   return true;
-}
-
-/** A process is registered like a socket: it disappears with its process. */
-function connectionIdOf(instance: string): string {
-  return `workflow-service/${instance}`;
 }
