@@ -1,8 +1,21 @@
 import { RUN_SEARCH } from "@portico/core/contract";
+import { workflowServiceContract } from "@portico/plugins/workflow-service/contract";
 import { choiceFilter, FIELD, type RunColumn, type RunFilter, timeFilters, workColumns } from "../../blocks/runs/run-list.ts";
 import { routeTo } from "../../shell/route.svelte.ts";
 import { hasEnded, RUN_WORDS } from "./status-words.ts";
 import type { FoundRun, SearchFields } from "./workflow-calls.ts";
+
+/** Parameters of a search that have a filter below, and those of its pages. All others have a text. */
+const KNOWN = "workflowId status startedFrom startedBefore q userId parameter output version limit cursor before".split(" ");
+const others: readonly RunFilter[] = Object.keys(workflowServiceContract.searchRuns.query.entries)
+  .filter((name) => !KNOWN.includes(name))
+  .map((name) => ({ name, title: titleOf(name), isMore: true }));
+
+/** `taskId` is `Task id`. */
+function titleOf(name: string): string {
+  const words = name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
 
 interface Listed {
   /** Undefined: the runs of all workflows. */
@@ -34,6 +47,7 @@ export function runFilters({ workflowId, names, search }: Listed): readonly RunF
       ...{ name: "version", title: "Version", placeholder: "Hash of the definition", isMore: true },
       describe: (value) => (/^[0-9a-f]{64}$/.test(value) ? value.slice(0, 12) : undefined),
     },
+    ...others,
   ];
 }
 

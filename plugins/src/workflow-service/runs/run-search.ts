@@ -1,22 +1,29 @@
 import { hash } from "node:crypto";
-import { RUN_SEARCH, type RunCriterion, type RunIndexSpec, type RunSearch, wordCriterion } from "@portico/core";
+import { RUN_SEARCH, type RunCriteria, type RunCriterion, type RunIndexSpec, type RunSearch, wordCriterion } from "@portico/core";
 import type { InferOutput } from "valibot";
 import { isTerminal } from "../contracts/run-state.ts";
-import type { searchQuery } from "../contracts/search-contract.ts";
+import { searchQuery } from "../contracts/search-contract.ts";
 import { RUN_LIST, type RunKey } from "./run-id.ts";
 import type { FieldValues, RunRecord } from "./run-record.ts";
 
 type Query = InferOutput<typeof searchQuery>;
 
-/** The criteria of a search, by their parameters. */
-type Found = Omit<Query, "startedFrom" | "startedBefore" | "limit" | "cursor" | "before" | "parameter" | "output" | "q"> & {
+/** The parameters that are not criteria. */
+const OF_PAGES = ["startedFrom", "startedBefore", "limit", "cursor", "before"] as const;
+
+/** The criteria that `runIndex` declares. */
+interface Declared extends Pick<Query, "workflowId" | "status" | "version"> {
   /** Words of the error, in any order. */
   readonly q?: readonly string[] | undefined;
   readonly parameter?: FieldValues | undefined;
   readonly output?: FieldValues | undefined;
   /** The open runs of a schedule. Runs that were started by hand do not have it. */
   readonly schedule?: string | undefined;
-};
+}
+
+/** All other parameters are named as the field of a run that has the value. */
+type SameName = Exclude<keyof Query, (typeof OF_PAGES)[number] | keyof Declared>;
+type Found = Declared & { readonly [Name in SameName]?: Name extends keyof RunRecord ? RunRecord[Name] : never };
 
 /** The criteria of a search for runs. All of them must match. */
 export type SearchedRuns = RunSearch<Found>;
@@ -35,14 +42,13 @@ export const runIndex: RunIndexSpec<RunRecord, RunKey, Found> = {
     ...{ workflowId, startedAt, definition },
     ...(bindingId !== undefined && { bindingId }),
   }),
-  criteria: {
+  criteria: sameNames({
     workflowId: { of: ({ workflowId }) => workflowId, key: "workflowId" },
     // Most runs are completed: the list of all runs shows them as well.
     status: {
       of: ({ status }) => status,
       tags: (status) => (isTerminal(status) ? (status === "completed" ? [] : [`s:${status}`]) : ["s:open"]),
     },
-    userId: { of: ({ userId }) => userId },
     version: { of: ({ definition }) => definition, key: "definition" },
     parameter: fieldCriterion("parameters"),
     output: fieldCriterion("outputs"),
@@ -53,8 +59,15 @@ export const runIndex: RunIndexSpec<RunRecord, RunKey, Found> = {
     q: wordCriterion(({ error }) =>
       error ? [[`${error.code} ${error.nodeId ?? ""} ${error.message}`, RUN_SEARCH.textWords]] : [],
     ),
-  },
+  }),
 };
+
+function sameNames(declared: RunCriteria<RunRecord, Declared>): RunCriteria<RunRecord, Found> {
+  const known = new Set<string>([...OF_PAGES, ...Object.keys(declared)]);
+  const names = Object.keys(searchQuery.entries).filter((name) => !known.has(name));
+  const same = names.map((name) => [name, { of: (run: RunRecord) => run[name as keyof RunRecord] }] as const);
+  return { ...Object.fromEntries(same), ...declared } as RunCriteria<RunRecord, Found>;
+}
 
 function fieldCriterion(kind: "parameters" | "outputs"): RunCriterion<RunRecord, FieldValues> {
   return {
