@@ -97,15 +97,15 @@ export { BodyCut, BodySilent, BodyTooLarge, eachChunk, readBody, takeArrived } f
 export { parseJsonBody } from "./http/declared-body.ts";
 export { isExistingDay } from "./kit/time-text.ts";
 export { hasInexactWhole, parseJson, quoteLongNumbers } from "./kit/parse-json.ts";
-export { roomIn } from "./http/read-stream.ts";
+export { roomIn } from "./http/streams.ts";
 export type { StreamedBody } from "./http/streamed-body.ts";
 export { openUpload, type Upload, type UploadFlaw, UploadInvalid, type UploadOptions, UploadTooLarge } from "./http/upload.ts";
 export { hasMoreLevels } from "./kit/parse-json.ts";
-export { passStream, readStream, type StreamReading } from "./http/read-stream.ts";
+export { passStream, readStream, type StreamReading } from "./http/streams.ts";
 export { notUtf8 } from "./kit/not-utf8.ts";
 
 // Answers: long JSON, files and parts of files
-export { acceptedCoding } from "./http/compress.ts";
+export { acceptedCoding } from "./http/answer.ts";
 export {
   allowsRange,
   type ConditionOutcome,
@@ -120,7 +120,7 @@ export { cleanFileName, cleanMediaType, isTextMediaType } from "./http/file-name
 export { jsonList } from "./http/pieces.ts";
 export { JsonPieces } from "./http/pieces.ts";
 export { type ByteRange, readRange } from "./http/conditional.ts";
-export { type SendingInput, sendStream, type StreamAnswer } from "./http/send-stream.ts";
+export { type SendingInput, sendStream, type StreamAnswer } from "./http/streams.ts";
 
 // Configuration
 export {

@@ -1,13 +1,15 @@
-import { Readable } from "node:stream";
+import { pipeline, Readable } from "node:stream";
+import { promisify } from "node:util";
+import { brotliCompress, constants, createBrotliCompress, createGzip, gzip } from "node:zlib";
+import Negotiator from "negotiator";
+import type { Exchange, RequestHead } from "../grammar/contract.ts";
 import type { FaultCode } from "../grammar/error.ts";
 import type { RequestTrace } from "../ports/telemetry.ts";
-import type { Exchange } from "../grammar/contract.ts";
-import { lendBody, readDeclaredBody } from "./declared-body.ts";
-import { acceptedCoding, type Coding, CODINGS, compress, compressPieces } from "./compress.ts";
-import type { HostAdapter } from "./host-adapter.ts";
-import { EVENT_STREAM_HEADERS, EventPieces, EventsBroken } from "./event-pieces.ts";
 import { type AnswerHeaders, idHeaders, JSON_HEADERS, NO_SNIFFING, requestIds, type RequestIds } from "./answer-headers.ts";
-import { JsonPieces, piecesOf, withFirst } from "./pieces.ts";
+import { lendBody, readDeclaredBody } from "./declared-body.ts";
+import { EVENT_STREAM_HEADERS, EventPieces, EventsBroken } from "./event-pieces.ts";
+import type { HostAdapter } from "./host-adapter.ts";
+import { JsonPieces, type Pieces, piecesOf, withFirst } from "./pieces.ts";
 import { admit, begin, fault, type InstalledRoute, parse, type PathRoutes, render, type SurfaceServices } from "./pipeline.ts";
 
 /** Why a request is refused before its route is known: a fault of the grammar, or an error of the host's own middleware. */
@@ -199,7 +201,7 @@ async function sendJson(host: HostAdapter, status: number, own: AnswerHeaders, j
  * The parameters of a query. A parameter that occurs once is a string. A repeated one is an array, which the schema accepts or
  * refuses.
  */
-export function readQuery(search: string): Record<string, string | string[]> {
+function readQuery(search: string): Record<string, string | string[]> {
   const query = new Map<string, string | string[]>();
   for (const [name, value] of new URLSearchParams(search)) {
     const known = query.get(name);
@@ -207,4 +209,57 @@ export function readQuery(search: string): Record<string, string | string[]> {
   }
   // Object.fromEntries defines own properties, so that a parameter named __proto__ is an ordinary name.
   return Object.fromEntries(query);
+}
+
+/** The content codings of answers. */
+const CODINGS = ["br", "gzip"] as const;
+
+type Coding = (typeof CODINGS)[number];
+
+/** Levels at which both codings take about as long as reading the stored data. */
+const GZIP = { level: 5 };
+const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 4, [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT } };
+
+/** Compresses a whole text, in a thread of the pool. */
+function compress(text: Buffer, coding: Coding): Promise<Buffer<ArrayBuffer>> {
+  return coding === "br" ? promisify(brotliCompress)(text, BROTLI) : promisify(gzip)(text, GZIP);
+}
+
+/** The same pieces, compressed in threads of the pool. A few pieces are made before the reader takes them. */
+function compressPieces(pieces: Pieces, coding: Coding): Pieces {
+  const packer = coding === "br" ? createBrotliCompress(BROTLI) : createGzip(GZIP);
+  async function* made(): AsyncGenerator<string | Uint8Array, void> {
+    try {
+      for (let piece = await pieces.next(); piece !== undefined; piece = await pieces.next()) yield piece;
+    } finally {
+      await pieces.leave();
+    }
+  }
+  const packed = packer[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+  // Errors of the source reach the reader of `packed`.
+  pipeline(made(), packer, () => {});
+  return {
+    async next() {
+      const step = await packed.next();
+      return step.done ? undefined : step.value;
+    },
+    async leave() {
+      packer.destroy();
+      await pieces.leave();
+    },
+  };
+}
+
+/**
+ * The content coding of an answer, by the caller's `Accept-Encoding` and its order: one of `codings`. Undefined if the answer is sent as it is,
+ * which is always possible.
+ */
+export function acceptedCoding<Coding extends string>(
+  head: Pick<RequestHead, "header">,
+  codings: readonly Coding[],
+): Coding | undefined {
+  const accepted = head.header("accept-encoding");
+  if (accepted === undefined) return undefined;
+  const best = new Negotiator({ headers: { "accept-encoding": accepted } }).encoding([...codings, "identity"]);
+  return codings.find((coding) => coding === best);
 }

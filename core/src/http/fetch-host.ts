@@ -6,7 +6,7 @@ import type { Clock } from "../ports/clock.ts";
 import { type AnswerHeaders, CALLER_LEFT } from "./answer-headers.ts";
 import { HostAdapter } from "./host-adapter.ts";
 import { abandon, linger } from "./linger.ts";
-import { toWebStream } from "./read-stream.ts";
+import { toWebStream } from "./streams.ts";
 import { type RawParams, searchOf, type SurfaceEvent } from "./surface-event.ts";
 
 /** A request of a fetch host. */

@@ -1,3 +1,6 @@
+import { DURATION, parseDuration } from "@portico/core";
+import * as v from "valibot";
+
 /** Most bytes of a definition's text in UTF-8. */
 export const DEFINITION_BYTES = 1024 * 1024;
 
@@ -45,7 +48,7 @@ export const EXPRESSIONS_CHARACTERS = 150_000;
 export const SCHEDULES_CHECK_MS = 1000;
 
 /** Maximum of any duration in a definition. */
-export const LONGEST_DURATION_MS = 366 * 24 * 60 * 60 * 1000;
+const LONGEST_DURATION_MS = 366 * 24 * 60 * 60 * 1000;
 
 /** Default timeout of a run. */
 export const DEFAULT_RUN_TIMEOUT_MS = 24 * 60 * 60 * 1000;
@@ -60,3 +63,20 @@ export const RETRY_ATTEMPTS = 100;
 export const DEFAULT_RETRY_DELAY_MS = 1000;
 export const DEFAULT_RETRY_FACTOR = 2;
 export const DEFAULT_RETRY_MAX_DELAY_MS = 60 * 60 * 1000;
+
+const NO_DURATION =
+  "This is not a duration: write `500ms`, `10s`, `5m`, `2h`, `1d`, or ISO 8601 without years and months, such as `PT5M`";
+
+/**
+ * Schema of a duration in a definition: its input is a text, its output milliseconds, more than 0 and at most 366 days. `says` describes it
+ * to authors.
+ */
+export const duration = (says: string) =>
+  v.pipe(
+    v.string(NO_DURATION),
+    v.regex(DURATION, NO_DURATION),
+    // Before the transformation, because the JSON Schema contains only the steps before it.
+    v.description(says),
+    v.transform((text) => parseDuration(text) ?? 0),
+    v.check((ms) => ms > 0 && ms <= LONGEST_DURATION_MS, "A duration is more than 0 and at most 366 days"),
+  );

@@ -1,7 +1,6 @@
 import { jsonObject, maxCharacters, objectOnly } from "@portico/core/contract";
 import * as v from "valibot";
-import { RETRY_ATTEMPTS, SEARCH_FIELDS } from "./definition-limits.ts";
-import { duration } from "./duration.ts";
+import { duration, RETRY_ATTEMPTS, SEARCH_FIELDS } from "./definition-limits.ts";
 import { writtenSensitive } from "../secrecy/sensitive-paths.ts";
 import { writtenSchedules } from "./written-schedules.ts";
 

@@ -6,6 +6,7 @@ import { checkJsonNow } from "@portico/core/kit";
 import { toShown } from "./schema-check.ts";
 import {
   DEFINITION_SCHEDULES,
+  duration,
   LONGEST_JITTER_MS,
   MISSED_TIMES,
   SCHEDULES_CHECK_MS,
@@ -13,7 +14,6 @@ import {
 } from "./definition-limits.ts";
 import type { Path } from "./definition-problem.ts";
 import type { JsonSchema, WorkflowSchedule } from "./definition.ts";
-import { duration } from "./duration.ts";
 
 const text = v.pipe(v.string(), v.nonEmpty());
 

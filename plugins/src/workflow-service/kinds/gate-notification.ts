@@ -9,7 +9,7 @@ import { assertSize, filledIn, parseInput } from "../runner/node-values.ts";
 import { type Attempt, isNodeFailed } from "../runner/attempt.ts";
 import type { NodePlay, Running } from "../runner/running.ts";
 import { approvalUrl } from "../approvals/approval-links.ts";
-import { duration } from "../definition/duration.ts";
+import { duration } from "../definition/definition-limits.ts";
 
 const scalar = v.union([v.string(), v.number(), v.boolean()]);
 

@@ -2,7 +2,7 @@ import { maxCharacters, orAborted, ports, retryWhileStoreAway } from "@portico/c
 import * as v from "valibot";
 import { isRecord } from "@portico/core/contract";
 import { jsonSchema } from "../definition/document-schema.ts";
-import { duration } from "../definition/duration.ts";
+import { duration } from "../definition/definition-limits.ts";
 import { fromSensitivePaths } from "../secrecy/sensitive-paths.ts";
 import { isWoundUp, type NodeKind } from "../runner/running.ts";
 import { issueGateLink, notifyOfGate, gateLinks, gateNotification, linkEnd } from "./gate-notification.ts";

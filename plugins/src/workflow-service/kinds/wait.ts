@@ -1,6 +1,6 @@
 import { isExistingDay, orAborted } from "@portico/core";
 import * as v from "valibot";
-import { duration } from "../definition/duration.ts";
+import { duration } from "../definition/definition-limits.ts";
 import { parseInput } from "../runner/node-values.ts";
 import type { NodeKind } from "../runner/running.ts";
 import { workName } from "../runs/run-id.ts";

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 import { parseDuration } from "@portico/core";
-import { duration } from "../../../../plugins/src/workflow-service/definition/duration.ts";
+import { duration } from "../../../../plugins/src/workflow-service/definition/definition-limits.ts";
 
 const DAY = 24 * 60 * 60 * 1000;
 
