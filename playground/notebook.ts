@@ -55,8 +55,11 @@ export const notebookContract = defineContract(
 
 /** The plugin's options, and the environment variables that set them. */
 export const notebookConfig = v.strictObject({
-  token: secretFromEnv("NOTEBOOK_TOKEN"),
-  pageSize: v.optional(fromEnv("NOTEBOOK_PAGE_SIZE", v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1000))), 50),
+  token: secretFromEnv("NOTEBOOK_TOKEN", "Readers and writers send it."),
+  pageSize: v.optional(
+    fromEnv("NOTEBOOK_PAGE_SIZE", v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1000)), "Notes of one page."),
+    50,
+  ),
 });
 
 /** A notebook that one token protects. */

@@ -1,5 +1,5 @@
 // A custom preset: the proxy, a second plugin, and settings for both. It starts as `portico start` does.
-import { definePreset } from "@portico/core";
+import { definePreset, optionsOf } from "@portico/core";
 import { probes } from "@portico/operator/probes";
 import { type PlatformOptions, proxy, proxySchema } from "@portico/presets/proxy";
 import { listenSchema, startPreset } from "portico/start";
@@ -14,7 +14,7 @@ export const teamSchema = v.strictObject({
 
 /** Surfaces `proxy` and `notebook`. */
 export const team = definePreset((options: PlatformOptions<v.InferOutput<typeof teamSchema>>) => {
-  const { listen: _, ...settings } = options.settings.notebook;
+  const settings = optionsOf(notebookConfig.entries, options.settings.notebook);
   return {
     name: "team",
     extends: proxy(options),

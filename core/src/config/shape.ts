@@ -233,8 +233,8 @@ export function secret() {
 }
 
 /** A secret that can also come from one environment variable. */
-export function secretFromEnv(name: string) {
-  return fromEnv(name, secret());
+export function secretFromEnv(name: string, about?: string) {
+  return fromEnv(name, secret(), about);
 }
 
 /**

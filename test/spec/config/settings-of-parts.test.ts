@@ -4,7 +4,7 @@ import { telemetrySettings } from "@portico/adapters/telemetry/otlp-options";
 import { pricesSettings, usageSettings } from "@portico/adapters/usage/usage-options";
 import { listConfigKeys } from "@portico/core";
 import { local, localSchema, readPlatformOptions } from "@portico/presets/local";
-import * as v from "valibot";
+import type * as v from "valibot";
 import { describe, expect, it } from "vitest";
 
 /** Options that are no settings, by plugin: a preset or the service itself knows their values, or no administrator needs them. */
@@ -48,7 +48,7 @@ const options = await readPlatformOptions(
 );
 const { plugins = [], adapters = [] } = local(options);
 
-/** The settings among the options of a part, each with the value that the preset passes on, and the options that are none. */
+/** The settings among the options of a part, each with the value that the preset passes on, and the other options. */
 function found(
   entries: Readonly<Record<string, Part>>,
   given: any,
@@ -88,7 +88,7 @@ it.each([
   ["usage/records", { ...usageSettings, ...pricesSettings }],
 ])("the options of %s are settings of a preset, which passes their values on", (name, entries) => {
   const given = adapters.find((adapter) => adapter.name === name)?.options;
-  const { settings, others } = found(entries, given);
+  const { settings, others } = found(entries as Readonly<Record<string, object>>, given);
   expect(others).toEqual([]);
   expect(settings.length).toBeGreaterThan(0);
   expect(settings.map(([path, value]) => [path.join("."), value])).toEqual(
