@@ -1,7 +1,6 @@
 import { describeDuration } from "../duration.ts";
 import type { Filter, ListAddress, ListColumn } from "../list/list-address.svelte.ts";
 import { readRange, TIME_FILTERS } from "../list/time-range.ts";
-import { type Used, writeCost, writeTokens } from "../list/write-used.ts";
 import type { Tone } from "../StatusBadge.svelte";
 
 /** A filter of a list of runs. */
@@ -101,4 +100,27 @@ export function workColumns<Run>(workOf: (run: Run) => { readonly ms: number | u
       cell: (run) => number(writeCost(workOf(run).used)),
     },
   ] satisfies RunColumn<Run>[];
+}
+
+/** What models used, as services tell it. */
+interface Used {
+  readonly inputTokens?: number | undefined;
+  readonly outputTokens?: number | undefined;
+  readonly cost?: number | undefined;
+  readonly currency?: string | undefined;
+}
+
+const whole = new Intl.NumberFormat();
+const money = new Intl.NumberFormat(undefined, { minimumFractionDigits: 2, maximumFractionDigits: 4 });
+
+/** All tokens, and both parts of them. Undefined if none were reported. */
+function writeTokens({ inputTokens, outputTokens }: Used = {}): { readonly all: string; readonly parts: string } | undefined {
+  if (inputTokens === undefined && outputTokens === undefined) return undefined;
+  const [read, written] = [inputTokens ?? 0, outputTokens ?? 0];
+  return { all: whole.format(read + written), parts: `${whole.format(read)} in, ${whole.format(written)} out` };
+}
+
+/** Money with its currency, which may be any text. Empty if it is not known. */
+function writeCost({ cost, currency = "" }: Used = {}): string {
+  return cost === undefined ? "" : `${money.format(cost)} ${currency}`.trim();
 }

@@ -13,16 +13,12 @@ import type { ConversationHandlers, ConversationServices } from "./conversation-
 export function listRuns({ runtime: { runs } }: ConversationServices): ConversationHandlers["runs"] {
   return ({ query, who }) => {
     const limit = readPositive("limit", query.limit, RUNS_LIMIT);
-    const agentId = readFilter("agent_id", query.agent_id);
-    const delegatedBy = readFilter("delegated_by", query.delegated_by);
-    const parentRunId = readFilter("parent_run_id", query.parent_run_id);
+    const read = (["agent_id", "delegated_by", "parent_run_id"] as const).map(
+      (name) => [name, readFilter(name, query[name])] as const,
+    );
     if (who.role !== "owner" && who.userId === undefined) return { runs: [] };
-    const filters = {
-      ...(who.role !== "owner" && { user_id: who.userId }),
-      ...(agentId !== undefined && { agent_id: agentId }),
-      ...(delegatedBy !== undefined && { delegated_by: delegatedBy }),
-      ...(parentRunId !== undefined && { parent_run_id: parentRunId }),
-    };
+    const given = [...read, ["user_id", who.role === "owner" ? undefined : who.userId] as const];
+    const filters = Object.fromEntries(given.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
     return jsonList("runs", runs.newest(filters, limit));
   };
 }

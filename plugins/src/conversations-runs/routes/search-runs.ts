@@ -1,7 +1,7 @@
 import { readRunCursors, RUN_SEARCH, RunCursorInvalid, writeRunCursors } from "@portico/core";
 import { agentErrors } from "../errors.ts";
 import { type Parameter, readLimit, readTime } from "../pagination.ts";
-import { runCriteria, type SearchedRuns } from "../runs/run-search.ts";
+import { runCriteria, type SearchedRuns } from "../runs/runs.ts";
 import type { ConversationHandlers, ConversationServices } from "./conversation-services.ts";
 
 /** Finds runs, the newest first: an owner among all, a member among its own. */

@@ -12,7 +12,7 @@ type Query = InferOutput<typeof searchQuery>;
 const OF_PAGES = ["startedFrom", "startedBefore", "limit", "cursor", "before"] as const;
 
 /** The criteria that `runIndex` declares. */
-interface Declared extends Pick<Query, "workflowId" | "status" | "version"> {
+export interface Declared extends Pick<Query, "workflowId" | "status" | "version"> {
   /** Words of the error, in any order. */
   readonly q?: readonly string[] | undefined;
   readonly parameter?: FieldValues | undefined;
