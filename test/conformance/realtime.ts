@@ -208,7 +208,7 @@ export function realtimeConformance(
         admit: async (hello) => (hellos.push(hello), (hello as { name: string }).name),
         resume(who, last) {
           asked.push([who, last]);
-          return { place: last ?? "the beginning", isWhole: last !== undefined };
+          return { resumePoint: last ?? "the beginning", isWhole: last !== undefined };
         },
         joined: (socket, place) => void joined.push([socket.who, place, socket.id]),
       });

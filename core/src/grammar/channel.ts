@@ -54,12 +54,12 @@ export interface ChannelHandlers<C extends ChannelContract, W = unknown> {
     ) => void | Promise<void>;
   };
   /**
-   * Where a client that reconnects continues. `last` is the place of the last event that the client has, as `send` gave it. It is
+   * Where a client that reconnects continues. `last` is the resume point of the last event that the client has, as `send` gave it. It is
    * untrusted text: parse it. Must not throw.
    */
   resume?(who: W, last: string | undefined): Resumption | undefined;
-  /** From now on, events can be sent to the client. `place` is the answer of `resume`. */
-  joined?(from: RealtimeSocket<W>, place: string | undefined): void | Promise<void>;
+  /** From now on, events can be sent to the client. `resumePoint` is the answer of `resume`. */
+  joined?(from: RealtimeSocket<W>, resumePoint: string | undefined): void | Promise<void>;
   /** The client has disconnected. */
   gone?(from: RealtimeSocket<W>): void | Promise<void>;
 }
@@ -68,8 +68,8 @@ export interface ChannelHandlers<C extends ChannelContract, W = unknown> {
 export interface Channel<C extends ChannelContract> {
   /** Makes the declared messages: `channel.send(socketId, channel.say["query:started"]({ … }))`. */
   readonly say: ChannelSay<C>;
-  /** Returns false if there is no such connection (any more). `place`: the client's position once it has this message. */
-  send(socketId: string, message: ChannelMessage<C>, place?: string): boolean;
+  /** Returns false if there is no such connection (any more). `resumePoint`: the client's position once it has this message. */
+  send(socketId: string, message: ChannelMessage<C>, resumePoint?: string): boolean;
   has(socketId: string): boolean;
   /**
    * Waits until everything sent to this connection so far has left. Returns false if the connection ends first or does not exist.
@@ -102,7 +102,7 @@ export function openChannel<const C extends ChannelContract, W>(
     path: contract.path,
     admit: (hello, signal) => admit(contract, handlers, log, hello, signal),
     ...(handlers.resume && { resume: (who: W, last: string | undefined) => handlers.resume!(who, last) }),
-    joined: (socket, place) => guarded("joined", socket.id, () => handlers.joined?.(socket, place)),
+    joined: (socket, resumePoint) => guarded("joined", socket.id, () => handlers.joined?.(socket, resumePoint)),
     gone: (socket) => guarded("gone", socket.id, () => handlers.gone?.(socket)),
     receive(socket, event, payload) {
       const schema = Object.hasOwn(contract.receives, event) ? contract.receives[event] : undefined;
@@ -123,7 +123,7 @@ export function openChannel<const C extends ChannelContract, W>(
 
   return {
     say: sayings(contract) as ChannelSay<C>,
-    send: (socketId, message, place) => connections.send(socketId, message.event, message.data, place),
+    send: (socketId, message, resumePoint) => connections.send(socketId, message.event, message.data, resumePoint),
     has: (socketId) => connections.has(socketId),
     drained: (socketId) => connections.drained(socketId),
     drop: (socketId) => connections.drop(socketId),

@@ -145,8 +145,8 @@ function guardedRealtime(given: Realtime, failed: (what: string) => (error: unkn
         return resumption;
       },
     }),
-    joined: (socket, place) =>
-      guardCall(() => service.joined(socket, place), failed("The handler joined of realtime connections")),
+    joined: (socket, resumePoint) =>
+      guardCall(() => service.joined(socket, resumePoint), failed("The handler joined of realtime connections")),
     receive: (socket, event, payload) =>
       guardCall(() => service.receive(socket, event, payload), failed("The handler receive of realtime connections")),
     gone: (socket) => guardCall(() => service.gone(socket), failed("The handler gone of realtime connections")),

@@ -21,14 +21,14 @@ export interface RealtimeService<W> {
    */
   admit(hello: unknown, signal: AbortSignal): Promise<W>;
   /**
-   * Present if clients can continue after a broken connection. Called once after `admit` and before `joined`. `last` is the place
-   * of the last event that the client has. For a client without an event, it is the place where its earlier connection began. For
-   * a client without an earlier connection, it is undefined. A client can send any text as its place. Returns where this
-   * connection begins; undefined if the service keeps no place.
+   * Present if clients can continue after a broken connection. Called once after `admit` and before `joined`. `last` is the resume point
+   * of the last event that the client has. For a client without an event, it is the resume point at which its earlier connection began. For
+   * a client without an earlier connection, it is undefined. A client can send any text as its resume point. Returns where this
+   * connection begins; undefined if the service keeps no resume point.
    */
   resume?(who: W, last: string | undefined): Resumption | undefined;
-  /** The connection is established. Events can be sent to it from now on. `place` is the answer of `resume`. */
-  joined(socket: RealtimeSocket<W>, place: string | undefined): void;
+  /** The connection is established. Events can be sent to it from now on. `resumePoint` is the answer of `resume`. */
+  joined(socket: RealtimeSocket<W>, resumePoint: string | undefined): void;
   /** One event from a client, in sending order. Never before `joined`, never after `gone`. */
   receive(socket: RealtimeSocket<W>, event: string, payload: unknown): void;
   /** The connection has ended, on either side. Called once per `joined`. */
@@ -38,7 +38,7 @@ export interface RealtimeService<W> {
 /** The position where a connection begins in the client's event stream. */
 export interface Resumption {
   /** Opaque to the transport and to the client. */
-  readonly place: string;
+  readonly resumePoint: string;
   /** All events since the client's last one will be sent: the client may be told that it misses no event. */
   readonly isWhole: boolean;
 }
@@ -54,10 +54,10 @@ export interface RealtimeSocket<W> {
 /** The connections of one service. */
 export interface RealtimeConnections {
   /**
-   * Send one event to one connection, in order. False if the connection does not exist. True does not guarantee delivery. `place`
-   * is the client's position once it has this event. A client that reconnects presents its last place.
+   * Send one event to one connection, in order. False if the connection does not exist. True does not guarantee delivery. `resumePoint`
+   * is the client's position once it has this event. A client that reconnects presents its last resume point.
    */
-  send(socketId: string, event: string, payload: unknown, place?: string): boolean;
+  send(socketId: string, event: string, payload: unknown, resumePoint?: string): boolean;
   has(socketId: string): boolean;
   /**
    * Waits until everything sent to this connection so far has left, as far as its transport can tell. False if the connection

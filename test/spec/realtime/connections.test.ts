@@ -60,7 +60,7 @@ describe.each(Object.entries(clientKinds))("the real client, %s", (_kind, transp
       {
         resume(_who, last) {
           asked.push(last);
-          return { place: last ?? "the beginning", isWhole: asked.length < 4 };
+          return { resumePoint: last ?? "the beginning", isWhole: asked.length < 4 };
         },
       },
     );

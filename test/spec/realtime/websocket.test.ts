@@ -230,7 +230,7 @@ describe.each(Object.entries(hosts))("a plain WebSocket client on %s", (_name, {
   });
 
   it("that comes back says where it was, and is told whether it misses anything", async () => {
-    await start({}, { resume: (_who, last) => ({ place: last ?? "the beginning", isWhole: last === "place 1" }) });
+    await start({}, { resume: (_who, last) => ({ resumePoint: last ?? "the beginning", isWhole: last === "place 1" }) });
     const first = await connect("ada");
     expect(first.welcome).toMatchObject({ place: "the beginning", isWhole: false });
     service.connections.send(service.idOf("ada"), "news", { n: 1 }, "place 1");

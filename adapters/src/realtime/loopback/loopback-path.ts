@@ -49,7 +49,7 @@ export class LoopbackPath<W> implements ports.RealtimeConnections {
       leave: () => this.drop(socket.id),
     });
     this.#connections.set(socket.id, { socket, client });
-    this.service.joined(socket, resumption?.place);
+    this.service.joined(socket, resumption?.resumePoint);
     leaving?.addEventListener("abort", () => client.leave(), { once: true });
     return client;
   }
@@ -114,7 +114,7 @@ class Client implements LoopbackClient {
   ) {
     this.id = id;
     this.isWhole = resumption?.isWhole ?? false;
-    this.#place = resumption?.place;
+    this.#place = resumption?.resumePoint;
     this.#service = service;
   }
 

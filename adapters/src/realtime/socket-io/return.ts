@@ -3,7 +3,7 @@ export interface PresentedReturn {
   readonly hello: unknown;
   /** The value from the previous CONNECT answer. */
   readonly pid?: string | undefined;
-  /** The place of the last event that it has. Without an event, the place where it began. */
+  /** The resume point of the last event that it has. Without an event, the resume point where it began. */
   readonly last?: string | undefined;
 }
 
@@ -16,10 +16,10 @@ export function takeReturn(auth: Readonly<Record<string, unknown>>): PresentedRe
 }
 
 /**
- * The `pid` of a client that begins at a place. A client with a different `pid` than before knows that it may have missed events.
+ * The `pid` of a client that begins at a resume point. A client with a different `pid` than before knows that it may have missed events.
  */
-export function toPid(connectionId: string, place: string): string {
-  return `${connectionId}.${place}`;
+export function toPid(connectionId: string, resumePoint: string): string {
+  return `${connectionId}.${resumePoint}`;
 }
 
 /**

@@ -38,8 +38,8 @@ export class SocketPath<W> implements ports.RealtimeConnections {
   readonly #connections = new Map<string, Connection<W>>();
   /** Upgraded connections. They are ended when the path closes, even if their clients do not cooperate. */
   readonly #wires = new Set<Duplex>();
-  /** Start places of admitted clients, until they have joined. */
-  readonly #places = new WeakMap<IoSocket<W>, string>();
+  /** Resume points of admitted clients, until they have joined. */
+  readonly #resumePoints = new WeakMap<IoSocket<W>, string>();
   /** What waits for each client, also before it is admitted. */
   readonly #outboxes = new WeakMap<EngineConnection, Outbox>();
   /** Connections whose client has sent its hello. */
@@ -76,10 +76,10 @@ export class SocketPath<W> implements ports.RealtimeConnections {
     });
   }
 
-  send(socketId: string, event: string, payload: unknown, place?: string): boolean {
+  send(socketId: string, event: string, payload: unknown, resumePoint?: string): boolean {
     const connection = this.#connections.get(socketId);
     if (!connection) return false;
-    if (place !== undefined) connection.wire.emit(event, payload, place);
+    if (resumePoint !== undefined) connection.wire.emit(event, payload, resumePoint);
     else if (payload === undefined) connection.wire.emit(event);
     else connection.wire.emit(event, payload);
     if (this.#outboxOf(connection).exceeds(this.#given.limits.backlog)) this.#cut(connection.wire.conn);
@@ -149,8 +149,8 @@ export class SocketPath<W> implements ports.RealtimeConnections {
       wire.data = await this.#service.admit(hello, left.signal);
       const resumption = this.#service.resume?.(wire.data, last);
       if (resumption) {
-        this.#places.set(wire, resumption.place);
-        givePid(wire, resumption.isWhole && pid !== undefined ? pid : toPid(wire.id, resumption.place));
+        this.#resumePoints.set(wire, resumption.resumePoint);
+        givePid(wire, resumption.isWhole && pid !== undefined ? pid : toPid(wire.id, resumption.resumePoint));
       }
     } catch (error) {
       return next(toConnectError(error));
@@ -167,9 +167,9 @@ export class SocketPath<W> implements ports.RealtimeConnections {
       if (reason === "client namespace disconnect") wire.conn.close();
       this.#leave(connection);
     });
-    const place = this.#places.get(wire);
-    this.#places.delete(wire);
-    this.#service.joined(connection.socket, place);
+    const resumePoint = this.#resumePoints.get(wire);
+    this.#resumePoints.delete(wire);
+    this.#service.joined(connection.socket, resumePoint);
   }
 
   #receive(connection: Connection<W>, event: unknown, args: readonly unknown[]): void {

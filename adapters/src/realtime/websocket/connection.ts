@@ -105,9 +105,10 @@ export class Connection<W> {
       const socket = { id: this.#peer.id, who };
       this.#socket = socket;
       const { pingIntervalMs, pingTimeoutMs } = limits;
-      this.#write({ type: "welcome", id: socket.id, ...resumption, pingIntervalMs, pingTimeoutMs });
+      const begins = resumption && { place: resumption.resumePoint, isWhole: resumption.isWhole };
+      this.#write({ type: "welcome", id: socket.id, ...begins, pingIntervalMs, pingTimeoutMs });
       this.#beatLater();
-      service.joined(socket, resumption?.place);
+      service.joined(socket, resumption?.resumePoint);
     } catch (error) {
       if (signal.aborted) return;
       this.#write({ type: "refused", ...refusalOf(error) });

@@ -14,7 +14,7 @@ import { type AcceptedTurn, attemptOf, type Retry } from "./background-turn.ts";
 import { failedTurnWrites } from "./failed-turns.ts";
 
 /** Data of a turn beside its work, until it has ended and left the queue: by the id of its run. */
-export interface OpenTurn {
+export interface OpenBackgroundTurn {
   /** The turn itself: the engine does not show queued work, so code that finds or stops a queued turn reads it here. */
   readonly turn: AcceptedTurn;
   /** Why it is to stop. */
@@ -28,7 +28,7 @@ export interface OpenTurn {
 /** What is stored of a turn. */
 interface Found {
   readonly run: ports.Stored<Run> | undefined;
-  readonly record: ports.Stored<OpenTurn> | undefined;
+  readonly record: ports.Stored<OpenBackgroundTurn> | undefined;
 }
 
 /** A turn that was stopped before it began. */
@@ -39,7 +39,7 @@ interface StoppedInLine {
 }
 
 /** The collection of these records. */
-export const openTurns: ports.CollectionSpec = { name: "background-turns" };
+export const openBackgroundTurns: ports.CollectionSpec = { name: "background-turns" };
 
 /** The writes of background turns: their beginning and their end, each in one commit, and the request to stop. */
 export function createBackgroundRecords(given: {
@@ -52,7 +52,7 @@ export function createBackgroundRecords(given: {
   readonly usage?: ports.Usage | undefined;
 }) {
   const { log, runs, clock, ids, waits, usage } = given;
-  const open = given.records.collection<OpenTurn>(openTurns);
+  const open = given.records.collection<OpenBackgroundTurn>(openBackgroundTurns);
   const now = () => new Date(clock.now()).toISOString();
   const begun = (turn: AcceptedTurn, at: string): Run =>
     withEvent(
@@ -100,7 +100,7 @@ export function createBackgroundRecords(given: {
   };
 
   /** Nothing is open about a turn that had ended when its key was accepted again. */
-  const close = async (turn: AcceptedTurn, record: ports.Stored<OpenTurn> | undefined): Promise<void> => {
+  const close = async (turn: AcceptedTurn, record: ports.Stored<OpenBackgroundTurn> | undefined): Promise<void> => {
     if (record && attemptOf(record.value) === attemptOf(turn)) await open.remove(record.id);
   };
 
@@ -176,7 +176,7 @@ export function createBackgroundRecords(given: {
     },
 
     /** The record of a turn that is accepted, and has not ended. */
-    openTurn: async (runId: string): Promise<OpenTurn | undefined> => (await open.get(runId))?.value,
+    openTurn: async (runId: string): Promise<OpenBackgroundTurn | undefined> => (await open.get(runId))?.value,
 
     /** The turn has ended: stores run and receipt in one commit, also if its start was not stored. Idempotent. */
     end: (turn: AcceptedTurn, end: TurnEnd, ownership: OwnershipCondition): Promise<void> =>
@@ -312,11 +312,11 @@ function hasEnded(run: ports.Stored<Run> | undefined): boolean {
   return run !== undefined && run.value.status !== "running" && !isPlanned(run.value);
 }
 
-const attempted = ({ value: { turn, attempt } }: ports.Stored<OpenTurn>): AcceptedTurn => ({ ...turn, attempt });
+const attempted = ({ value: { turn, attempt } }: ports.Stored<OpenBackgroundTurn>): AcceptedTurn => ({ ...turn, attempt });
 
 /** Background turns that wait or execute, and those that were stopped and have not left the queue yet. */
-export function createOpenTurns(records: ports.Records) {
-  const open = records.collection<OpenTurn>(openTurns);
+export function createOpenBackgroundTurns(records: ports.Records) {
+  const open = records.collection<OpenBackgroundTurn>(openBackgroundTurns);
   return {
     /** A user's turns. Reads the records of all users. */
     async *ofUser(userId: string): AsyncGenerator<AcceptedTurn, void> {

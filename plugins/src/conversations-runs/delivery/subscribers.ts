@@ -69,9 +69,12 @@ export class Subscribers {
     if (!resumePoint) {
       const now = this.#now;
       const since = now === undefined || saysWhatItHas ? now : now - RETURN_MS;
-      return { place: firstResumePoint(this.#counted, subscriber, now, since), isWhole: false };
+      return { resumePoint: firstResumePoint(this.#counted, subscriber, now, since), isWhole: false };
     }
-    return { place: last!, isWhole: resumePoint.processId === this.#given.processId && isRemembered(subscriber, resumePoint) };
+    return {
+      resumePoint: last!,
+      isWhole: resumePoint.processId === this.#given.processId && isRemembered(subscriber, resumePoint),
+    };
   }
 
   /**

@@ -1,5 +1,5 @@
 import { auditActor, auditWriter } from "@portico/core";
-import { createOpenTurns } from "../background/background-records.ts";
+import { createOpenBackgroundTurns } from "../background/background-records.ts";
 import { agentErrors } from "../errors.ts";
 import type { ConversationHandlers, ConversationServices } from "./conversation-services.ts";
 
@@ -15,7 +15,7 @@ export function stopTurns(services: ConversationServices): ConversationHandlers[
 
 async function stopAll({ runtime, turns, records }: ConversationServices, userId: string): Promise<number> {
   const { requests, stopTurn } = runtime;
-  const open = createOpenTurns(records);
+  const open = createOpenBackgroundTurns(records);
   let stopped = 0;
   for await (const turn of requests.openOf(userId)) {
     await stopTurn(turn);

@@ -3,7 +3,7 @@ import { createConsents } from "../approvals/consents.ts";
 import { createTurnWaits } from "../approvals/turn-waits.ts";
 import { createDeliveries } from "../background/deliveries.ts";
 import { openFailedTurns } from "../background/failed-turns.ts";
-import { createOpenTurns } from "../background/background-records.ts";
+import { createOpenBackgroundTurns } from "../background/background-records.ts";
 import { createConversations, messageStream } from "../conversations/conversations.ts";
 import { type ClientRequest, clientRequests, isOpenRequest } from "../requests/client-requests.ts";
 import { receiptStream } from "../runs/receipts.ts";
@@ -70,7 +70,7 @@ export function createStoredRuns(given: StoredRunsGiven): StoredRuns {
   const removed = createRemovedRuns({ records, log, runs, conversations, waits });
   const deliveries = createDeliveries(given);
   const requests = records.collection<ClientRequest>(clientRequests);
-  const open = createOpenTurns(records);
+  const open = createOpenBackgroundTurns(records);
   const failedTurns = openFailedTurns(records);
 
   async function* runsOf(userId: string): AsyncGenerator<Run, void> {
