@@ -38,19 +38,19 @@ export class Hints {
   }
 
   listen<T>(topic: string): Waiting<T> {
-    const told = Promise.withResolvers<T>();
+    const awaited = Promise.withResolvers<T>();
     // It may fail before a caller waits for it.
-    told.promise.catch(() => {});
+    awaited.promise.catch(() => {});
     const waiting = this.#waiting.get(topic) ?? new Set();
-    this.#waiting.set(topic, waiting.add(told as PromiseWithResolvers<unknown>));
+    this.#waiting.set(topic, waiting.add(awaited as PromiseWithResolvers<unknown>));
     const close = (): void => {
-      waiting.delete(told as PromiseWithResolvers<unknown>);
+      waiting.delete(awaited as PromiseWithResolvers<unknown>);
       if (waiting.size === 0) this.#waiting.delete(topic);
     };
     return {
       close,
       until: (look, signal) =>
-        this.#shared.isShared ? this.#untilFound(topic, told, look, signal) : orAborted(told.promise, signal),
+        this.#shared.isShared ? this.#untilFound(topic, awaited, look, signal) : orAborted(awaited.promise, signal),
     };
   }
 

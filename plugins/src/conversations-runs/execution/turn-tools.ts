@@ -85,8 +85,9 @@ export async function gatherTools(
 
 function reasonOf(toolId: string, sources: readonly ports.ToolSource[]): string {
   for (const source of sources.filter((each) => each.owns?.(toolId) ?? true)) {
-    const told = problemsOf(source);
-    const problem = told.find((each) => each.toolId === toolId) ?? told.find(({ kind }) => source.owns && kind === "unavailable");
+    const problems = problemsOf(source);
+    const problem =
+      problems.find((each) => each.toolId === toolId) ?? problems.find(({ kind }) => source.owns && kind === "unavailable");
     if (problem) return problem.message;
   }
   return "No source that can be reached has a tool with this ID";

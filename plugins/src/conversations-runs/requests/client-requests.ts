@@ -233,8 +233,8 @@ async function readCoverage({
     // there was a registry before.
     const mark = known?.value.mark ?? ids.id("");
     const pending = await registries.put("registry", { coveredSince: "pending", mark }, known?.version ?? "absent");
-    const kept = await secrets.keep("clientRequestRegistry", () => new Secret(`registry_${mark}`));
-    const coveredSince = kept.value.reveal() === `registry_${mark}` ? 0 : clock.now();
+    const secret = await secrets.keep("clientRequestRegistry", () => new Secret(`registry_${mark}`));
+    const coveredSince = secret.value.reveal() === `registry_${mark}` ? 0 : clock.now();
     await registries.put("registry", { coveredSince, ...(losses > 0 && { losses }) }, pending.version);
     return coveredSince;
   });

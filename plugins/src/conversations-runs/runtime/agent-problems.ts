@@ -42,11 +42,11 @@ export function findAgentProblems({ agents, tools: sources, checks }: AgentProbl
     const away: string[] = [];
     for (const source of asked) {
       const list = await listOf(source);
-      const told = problemsOf(source);
-      const ofTool = told.find((problem) => problem.toolId === toolId);
+      const problems = problemsOf(source);
+      const ofTool = problems.find((problem) => problem.toolId === toolId);
       if (ofTool) return ofTool.message;
       if (list?.some(({ id }) => id === toolId)) return undefined;
-      const ofSource = told.find(({ kind }) => kind === "unavailable");
+      const ofSource = problems.find(({ kind }) => kind === "unavailable");
       if (ofSource && source.owns) return ofSource.message;
       if (!list) away.push(source.id);
     }

@@ -71,16 +71,16 @@ export function builtInTools(given: {
         case "SendUserMessage": {
           const message = readUserMessage(args);
           await deliver(message);
-          return told(message.message === undefined ? "Shown to the user as plain text" : "Shown to the user");
+          return textResult(message.message === undefined ? "Shown to the user as plain text" : "Shown to the user");
         }
         case "DelegateToAgent": {
           const parsed = v.safeParse(delegateArguments, args);
           if (!parsed.success) throw new ports.ToolArgumentsInvalid("expected agentId, prompt and mode");
           try {
-            return told(await delegate(turn, parsed.output, signal));
+            return textResult(await delegate(turn, parsed.output, signal));
           } catch (error) {
             signal.throwIfAborted();
-            if (error instanceof DelegationRefused) return { ...told(error.message), isError: true };
+            if (error instanceof DelegationRefused) return { ...textResult(error.message), isError: true };
             throw error;
           }
         }
@@ -98,6 +98,6 @@ export class DelegationRefused extends Error {
   override readonly name = "DelegationRefused";
 }
 
-function told(text: string): ports.ToolResult {
+function textResult(text: string): ports.ToolResult {
   return { content: [{ type: "text", text }], isError: false };
 }

@@ -61,8 +61,8 @@ export class LeftMessages {
     if (!round) return;
     const { toolId, name } = round.calls.get(callId)!;
     this.#characters += result.content.reduce((sum, part) => sum + (part.type === "text" ? part.text : part.data).length, 0);
-    const kept = this.#characters > LEFT_RESULTS_CHARACTERS ? { ...leftOut, isError: result.isError } : result;
-    round.results.set(callId, { type: "tool_result", callId, toolId, name, result: kept });
+    const stored = this.#characters > LEFT_RESULTS_CHARACTERS ? { ...leftOut, isError: result.isError } : result;
+    round.results.set(callId, { type: "tool_result", callId, toolId, name, result: stored });
   }
 
   /** The answer that is arriving. When every call of it has its result, the following events belong to the next answer. */

@@ -76,8 +76,8 @@ export class DecidedCalls {
 
   /** The content of an event of type `approval`. */
   add(content: unknown): void {
-    const told = content as EventDecision | { readonly status: "waiting" };
-    if (told.status !== "waiting") this.#decisions.push(told);
+    const decision = content as EventDecision | { readonly status: "waiting" };
+    if (decision.status !== "waiting") this.#decisions.push(decision);
   }
 
   /** All calls of the turn, as they were executed. */
@@ -110,7 +110,7 @@ export class DecidedCalls {
   #taker() {
     const left = [...this.#decisions];
     return ({ callId, toolId }: Pick<ports.TurnToolCall, "callId" | "toolId">): ports.CallDecision | undefined => {
-      const at = left.findIndex((told) => (told.toolCallId ?? told.callId) === callId && told.toolId === toolId);
+      const at = left.findIndex((decision) => (decision.toolCallId ?? decision.callId) === callId && decision.toolId === toolId);
       if (at === -1) return undefined;
       const { status, decidedBy, decidedAt, comment, arguments: args } = left.splice(at, 1)[0]!;
       return {

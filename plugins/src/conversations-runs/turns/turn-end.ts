@@ -99,8 +99,8 @@ function outcomeOf({ status, reason, output, toolCalls }: TurnEnd): Receipt["out
 }
 
 /** A run with the time and the usage of a turn that ends at this time (ISO 8601). */
-export function withSpent(run: Run, { spent, usage: told }: TurnEnd, at: string): Run {
-  const used = spent ?? (told && { inputTokens: told.inputTokens, outputTokens: told.outputTokens });
+export function withSpent(run: Run, { spent, usage: reported }: TurnEnd, at: string): Run {
+  const used = spent ?? (reported && { inputTokens: reported.inputTokens, outputTokens: reported.outputTokens });
   const usage = used ? addModelUsage(run.usage, used) : run.usage;
   const turnMs = Math.max(Date.parse(at) - Date.parse(run.turn_started_at ?? at), 0);
   return { ...run, duration_ms: (run.duration_ms ?? 0) + turnMs, ...(usage && { usage }) };
