@@ -1,5 +1,6 @@
 import { hostname } from "node:os";
 import { socketIoRealtime } from "@portico/adapters/realtime/socket-io";
+import { type PriceTable, pricesAt } from "@portico/adapters/usage/records";
 import {
   type Adapter,
   instanceAccess,
@@ -8,6 +9,7 @@ import {
   type Preset,
   type Secret,
   sessionIssuesSettings,
+  type ConfigSetting,
 } from "@portico/core";
 import { agentDocuments } from "@portico/operator/agent-documents";
 import { agentSchedules } from "@portico/operator/agent-schedules";
@@ -22,18 +24,17 @@ import { logPage } from "@portico/operator/log";
 import { safeTokenSettings } from "@portico/plugins/model-proxy/config";
 import { measurements } from "@portico/operator/measurements";
 import { usagePage } from "@portico/operator/usage";
-import { safeTokenManagement } from "@portico/plugins/model-proxy/management";
+import { type ProviderPrices, type ProviderSource, safeTokenManagement } from "@portico/plugins/model-proxy/management";
 import { agentWebhookSettings } from "@portico/plugins/agent-webhook/config";
 import { attachmentsMediaSettings } from "@portico/plugins/attachments-media/config";
 import { agentsOf, turnsOf } from "./agents-of.ts";
 import { pagesOf } from "../settings/allowed-origins.ts";
-import type { Observed } from "./observed.ts";
+import type { Observed } from "./service-adapters.ts";
 import { limitsOf } from "./limits-of.ts";
 import type { Listeners, PlatformOptions } from "./platform-options.ts";
-import { providerPrices } from "./provider-prices.ts";
-import { providerSources } from "./provider-sources.ts";
 import type { ServedProvider } from "./provider-choice.ts";
 import { servicePages } from "./service-pages.ts";
+import { settingSource } from "./setting-source.ts";
 import { VERSION } from "./version.ts";
 
 interface AgentServiceParts {
@@ -96,4 +97,23 @@ export function agentService(
 
 function credentialsOf(providers: readonly ServedProvider[]): Record<string, Secret> {
   return Object.fromEntries(providers.flatMap(({ id, credential }) => (credential ? [[id, credential]] : [])));
+}
+
+/** Where each provider is set, by its ID. */
+function providerSources(
+  providers: readonly ServedProvider[],
+  listing: readonly ConfigSetting[] = [],
+): Readonly<Record<string, ProviderSource>> {
+  const set = settingSource(listing, "providers");
+  return Object.fromEntries(
+    providers.map(({ id, origin, source }): [string, ProviderSource] => {
+      if (origin !== "configured") return [id, { source: origin, foundAt: source }];
+      return [id, { source: set === "default" ? undefined : set, setting: "providers", env: "PORTICO_PROVIDERS" }];
+    }),
+  );
+}
+
+/** The prices of the settings, by provider. */
+function providerPrices(table: PriceTable): ProviderPrices {
+  return { currency: table.currency, of: (providerId, at) => pricesAt(table, providerId, at) };
 }

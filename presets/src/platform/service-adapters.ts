@@ -1,3 +1,6 @@
+import type { EndedRequests } from "@portico/adapters/telemetry/ended-requests";
+import type { PrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
+import type { RecentLines } from "@portico/adapters/telemetry/recent-lines";
 import { recordSchedules } from "@portico/adapters/schedules/records";
 import { openTelemetry } from "@portico/adapters/telemetry/opentelemetry";
 import { mcpTools } from "@portico/adapters/tools/mcp";
@@ -5,10 +8,19 @@ import type { Adapter, Live } from "@portico/core";
 import type { PlatformSettings } from "../settings/platform.ts";
 import { instanceAudit, instanceUsage } from "./audit-and-usage.ts";
 import { instance } from "./instance.ts";
-import type { Observed } from "./observed.ts";
 import type { PlatformOptions } from "./platform-options.ts";
 import { mcpServerSecrets, type RotatingSettings, rotationOf } from "../settings/rotating-settings.ts";
 import { VERSION } from "./version.ts";
+
+/** The objects in which the telemetry of an app collects what pages of the service read. */
+export interface Observed {
+  /** Default: nothing is counted. */
+  readonly prometheus?: PrometheusMetrics;
+  /** Default: requests are not counted over time. */
+  readonly endedRequests?: EndedRequests;
+  /** Default: no lines are kept. */
+  readonly recentLines?: RecentLines;
+}
 
 /**
  * The adapters of every service that accepts work, for all areas: telemetry, its store and users, providers, and tools of MCP servers. Default of

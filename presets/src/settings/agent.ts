@@ -5,8 +5,7 @@ import { attachmentsMediaSettings } from "@portico/plugins/attachments-media/con
 import { backgroundRetriesSettings, backgroundTurnsSettings, turnsSettings } from "@portico/plugins/conversations-runs/config";
 import * as v from "valibot";
 import { documentsSchema } from "./documents.ts";
-import { listenSchema, publicUrlSchema } from "./listen.ts";
-import { origin, text } from "./scalar.ts";
+import { listenSchema, origin, publicUrlSchema, text } from "./listen.ts";
 
 const tokenSchema = v.pipe(
   v.strictObject({

@@ -1,6 +1,6 @@
 import { filePath, fromEnv, keySecret, milliseconds, secret } from "@portico/core";
 import * as v from "valibot";
-import { text } from "./scalar.ts";
+import { text } from "./listen.ts";
 
 /** The surfaces that a process of a cluster can serve. */
 export const CLUSTER_SURFACES = ["proxy", "workflow", "agent"] as const;

@@ -1,5 +1,6 @@
 import { auditSettings } from "@portico/adapters/audit/records";
 import { isInstanceKey } from "@portico/adapters/sealing/aes-gcm";
+import { providerSchema } from "@portico/adapters/models/http-options";
 import { telemetrySettings } from "@portico/adapters/telemetry/otlp-options";
 import { mcpServersSettings } from "@portico/adapters/tools/mcp-options";
 import { pricesSettings, usageSettings } from "@portico/adapters/usage/usage-options";
@@ -9,11 +10,74 @@ import { safeTokenSettings } from "@portico/plugins/model-proxy/config";
 import * as v from "valibot";
 import { agentSchema } from "./agent.ts";
 import { clusterSchema } from "./cluster.ts";
-import { httpsSchema } from "./https.ts";
 import { listenSchema, optionalListenSchema, publicUrlSchema } from "./listen.ts";
-import { providersSchema } from "./provider.ts";
-import { rotationSchema } from "./rotation.ts";
 import { workflowSchema } from "./workflow.ts";
+
+/** Whether the listeners use HTTPS, and which certificate. */
+const httpsSchema = v.optional(
+  v.strictObject({
+    enabled: v.optional(
+      fromEnv(
+        "PORTICO_HTTPS",
+        v.boolean(),
+        "Whether all listeners use HTTPS. Without `https.cert`, the instance creates a self-signed certificate.",
+      ),
+      false,
+    ),
+    cert: v.optional(
+      fromEnv("PORTICO_HTTPS_CERT", filePath(), "Certificate of the listeners, with its chain, as a PEM file. Enables HTTPS."),
+    ),
+    key: v.optional(fromEnv("PORTICO_HTTPS_KEY", filePath(), "Private key of `https.cert`, as a PEM file without a passphrase.")),
+  }),
+  {},
+);
+
+/** How changed secrets take effect while a service runs. */
+const rotationSchema = v.optional(
+  v.strictObject({
+    overlapMs: v.optional(
+      fromEnv(
+        "PORTICO_ROTATION_OVERLAP_MS",
+        milliseconds(0),
+        "How long a replaced or removed token stays valid. Its realtime connections, and links and grants made with it, end with it.",
+      ),
+      600_000,
+    ),
+    watchMs: v.optional(
+      fromEnv(
+        "PORTICO_ROTATION_WATCH_MS",
+        milliseconds(0),
+        "Interval of the checks whether a file with a secret has changed. A change takes effect after two checks. 0: only SIGHUP reads them again.",
+      ),
+      2_000,
+    ),
+  }),
+  {},
+);
+
+/** The providers of an instance (open points 1 and 2). */
+const providersSchema = v.pipe(
+  v.array(providerSchema),
+  v.rawCheck(({ dataset, addIssue }) => {
+    if (!dataset.typed) return;
+    for (const [index, provider] of dataset.value.entries()) {
+      const refuse = (key: "id" | "dialect", message: string) =>
+        addIssue({
+          message,
+          input: provider[key],
+          path: [
+            { type: "array", origin: "value", input: dataset.value, key: index, value: provider },
+            { type: "object", origin: "value", input: { ...provider }, key, value: provider[key] },
+          ],
+        });
+      if (dataset.value.findIndex((other) => other.id === provider.id) !== index)
+        refuse("id", "an id that no other provider has");
+      if (provider.dialect && provider.protocol !== "chat-completions")
+        refuse("dialect", 'nothing: only providers of the protocol "chat-completions" have dialects');
+    }
+  }),
+  v.description("Model providers. If the list is empty, `autoProviders` applies."),
+);
 
 /**
  * All keys of a platform's configuration (open points 1). Every preset accepts all keys, also the keys of areas that it does not run, so

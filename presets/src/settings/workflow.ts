@@ -2,8 +2,7 @@ import { filePath, fromEnv, keySecret } from "@portico/core";
 import { workflowServiceSettings } from "@portico/plugins/workflow-service/config";
 import * as v from "valibot";
 import { documentsSchema } from "./documents.ts";
-import { listenSchema, publicUrlSchema } from "./listen.ts";
-import { origin, text } from "./scalar.ts";
+import { listenSchema, origin, publicUrlSchema, text } from "./listen.ts";
 
 /** The workflow service (open points 1 and 8). */
 export const workflowSchema = v.optional(
