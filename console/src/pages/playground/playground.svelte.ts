@@ -1,16 +1,18 @@
 import { CallFailed } from "@portico/core/client";
+import { EventSourceParserStream } from "eventsource-parser/stream";
 import { describeFailure } from "../../api/describe-failure.ts";
 import type { Instance } from "../../api/instance.ts";
+import { PageFailure } from "../../api/page-failure.ts";
 import type { Provider } from "../providers/ProviderTable.svelte";
 import type { ArrivingAnswer } from "./answer/arriving-answer.ts";
-import { costOf } from "./answer/cost-of.ts";
-import { readStream, readWhole } from "./answer/read-answer.ts";
-import type { AnswerFacts, AssistantTurn, Turn, TurnImage } from "./conversation.ts";
+import { readChatChunk, readCompletion } from "./answer/chat-answer.ts";
+import { readMessage, readMessagesEvent } from "./answer/messages-answer.ts";
+import type { AnswerFacts, AnswerUsage, AssistantTurn, Protocol, Turn, TurnImage } from "./conversation.ts";
 import { type ModelRequest, requestBody } from "./request-body.ts";
 import { closeImage } from "./turns/turn-image.ts";
 
 /** To whom a request goes, and the prices there. */
-export interface Target {
+interface Target {
   readonly provider: Provider;
   readonly currency: string | undefined;
 }
@@ -173,4 +175,51 @@ export function playgroundOf(instance: Instance): Playground {
   const playground = opened.get(instance) ?? new Playground(instance);
   opened.set(instance, playground);
   return playground;
+}
+
+type Price = NonNullable<Provider["prices"]>[number];
+
+const MILLION = 1_000_000;
+
+/** The cost of a call. Undefined without a price, and if the provider did not report the tokens. */
+function costOf({ input, output, cachedInput = 0, cacheWrite = 0 }: AnswerUsage, price: Price | undefined): number | undefined {
+  if (!price || input === undefined || output === undefined) return undefined;
+  const fresh = Math.max(0, input - cachedInput - cacheWrite);
+  const ofInput =
+    fresh * price.input + cachedInput * (price.cachedInput ?? price.input) + cacheWrite * (price.cacheWrite ?? price.input);
+  return (ofInput + output * price.output) / MILLION;
+}
+
+/**
+ * Adds an answer's events to it as they arrive, and calls `arrived` after each. Throws the stream's own error. Also throws if the stream
+ * ends without the mark of a normal end: status 200 and a started answer do not prove success (specification 4.1).
+ */
+async function readStream(
+  protocol: Protocol,
+  body: ReadableStream<BufferSource>,
+  into: ArrivingAnswer,
+  arrived: () => void,
+): Promise<void> {
+  const events = body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
+  for await (const { data } of events) {
+    if (data === "[DONE]") return;
+    const event = JSON.parse(data) as AnyEvent;
+    if (event.error) throw new PageFailure(event.error.message ?? "The stream failed");
+    if (event.type === "message_stop") return;
+    if (protocol === "messages") readMessagesEvent(event, into);
+    else readChatChunk(event, into);
+    arrived();
+  }
+  // Some providers of Chat Completions do not send the end marker.
+  if (protocol === "messages" || into.stopReason === undefined)
+    throw new PageFailure("The stream ended before the answer was complete");
+}
+
+type AnyEvent = Parameters<typeof readMessagesEvent>[0] &
+  Parameters<typeof readChatChunk>[0] & { readonly error?: { readonly message?: string } };
+
+/** Adds a whole answer. */
+function readWhole(protocol: Protocol, answer: object, into: ArrivingAnswer): void {
+  if (protocol === "messages") readMessage(answer, into);
+  else readCompletion(answer, into);
 }
