@@ -54,7 +54,7 @@ const fields = v.optional(
   [],
 );
 
-/** What a search for runs asks. All of it must match. */
+/** What a search for runs asks. All of it must match. A parameter that is named as a field of a stored run needs no other code. */
 export const searchQuery = readParameters({
   workflowId: v.optional(v.pipe(text, v.regex(/^[A-Za-z0-9_-]{1,64}$/, "the id of a workflow"))),
   status: v.optional(status),
