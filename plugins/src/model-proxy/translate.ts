@@ -23,6 +23,8 @@ export interface TranslateServices {
   readonly converter: RequestConverter;
 }
 
+/** Leaves out a byte order mark. */
+const TEXT = new TextDecoder();
 const TOO_DEEP: ModelError = { kind: "upstream", message: "The provider's answer is nested too deeply" };
 
 /** Caller and provider use different protocols: the request and the answer are converted. Streams are converted while they arrive. */
@@ -88,9 +90,27 @@ export async function translate(
     .end(text);
 }
 
-/** Reads the upstream's stream. Also reads a whole answer of an upstream that was asked for a stream. */
+/**
+ * Reads an answer that arrives in pieces: a stream, or a whole answer, whichever the upstream was asked for. Its first byte tells more than
+ * its content type: gateways send streams as `application/json` or `text/plain`, and whole answers as `text/event-stream`.
+ */
 function readerFor(provider: ports.ModelProvider, answer: ports.ModelAnswer): StreamReader {
-  if (isEventStream(answer)) return provider.protocol === "messages" ? readMessagesStream() : readChatStream();
+  let reader: StreamReader | undefined;
+  return {
+    push(chunk) {
+      const first = firstByte(chunk);
+      if (first !== undefined) reader ??= isStream(first, answer) ? streamReader(provider) : wholeReader(provider);
+      return reader ? reader.push(chunk) : [];
+    },
+    end: () => (reader ?? (isEventStream(answer) ? streamReader(provider) : wholeReader(provider))).end(),
+  };
+}
+
+function streamReader(provider: ports.ModelProvider): StreamReader {
+  return provider.protocol === "messages" ? readMessagesStream() : readChatStream();
+}
+
+function wholeReader(provider: ports.ModelProvider): StreamReader {
   const chunks: Uint8Array[] = [];
   let size = 0;
   return {
@@ -100,23 +120,36 @@ function readerFor(provider: ports.ModelProvider, answer: ports.ModelAnswer): St
       chunks.push(chunk);
       return [];
     },
-    end: () => parseWhole(provider, Buffer.concat(chunks)),
+    end: () => parseWhole(provider, chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)),
   };
 }
 
-/** The complete answer as events. Also reads a stream from an upstream that was not asked to stream. */
+const BLANK: ReadonlySet<number> = new Set(Buffer.from(" \t\r\n\uFEFF"));
+/** The first bytes of `data:`, `event:`, `id:`, `retry:` and of comments. */
+const FIELD_STARTS: ReadonlySet<number> = new Set(Buffer.from("deir:"));
+const OPEN_BRACE = 0x7b;
+
+/** Undefined if the chunk has only white space. */
+function firstByte(chunk: Uint8Array): number | undefined {
+  return chunk.find((byte) => !BLANK.has(byte));
+}
+
+function isStream(first: number, answer: ports.ModelAnswer): boolean {
+  return isEventStream(answer) ? first !== OPEN_BRACE : FIELD_STARTS.has(first);
+}
+
+/** The complete answer as events. */
 async function readWhole(provider: ports.ModelProvider, answer: ports.ModelAnswer): Promise<readonly ModelEvent[]> {
-  if (answer.whole && isPlainJson(answer)) return parseWhole(provider, answer.whole);
-  const reader = isEventStream(answer) ? (provider.protocol === "messages" ? readMessagesStream() : readChatStream()) : undefined;
+  const whole = answer.whole && isPlain(answer) ? answer.whole : undefined;
+  if (whole && firstByte(whole) === OPEN_BRACE) return parseWhole(provider, whole);
+  const reader = readerFor(provider, answer);
   const events: ModelEvent[] = [];
-  const chunks: Buffer[] = [];
   let size = 0;
   try {
     for await (const chunk of decodedBody(answer) as AsyncIterable<Buffer>) {
       size += chunk.length;
       if (size > ANSWER_BYTES) throw proxyErrors.upstream_invalid("The provider's answer is too long");
-      if (reader) events.push(...reader.push(chunk));
-      else chunks.push(chunk);
+      events.push(...reader.push(chunk));
     }
   } catch (error) {
     const isBroken = answer.body.errored !== null || ServiceError.is(error);
@@ -124,12 +157,12 @@ async function readWhole(provider: ports.ModelProvider, answer: ports.ModelAnswe
     // A complete answer that cannot be decoded does not have the encoding of its Content-Encoding header.
     return callFailure(isBroken ? error : proxyErrors.upstream_invalid(undefined, undefined, error));
   }
-  return reader ? [...events, ...reader.end()] : parseWhole(provider, chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks));
+  return [...events, ...reader.end()];
 }
 
-function parseWhole(provider: ports.ModelProvider, bytes: Buffer): readonly ModelEvent[] {
+function parseWhole(provider: ports.ModelProvider, bytes: Uint8Array): readonly ModelEvent[] {
   try {
-    const body: unknown = parseExactly(bytes.toString("utf8"));
+    const body: unknown = parseExactly(TEXT.decode(bytes));
     if (isJsonObject(body)) return provider.protocol === "messages" ? readMessage(body) : readChatCompletion(body);
   } catch {
     // The upstream's answer is not JSON. It is not quoted, because it may contain any data.
@@ -172,7 +205,7 @@ function isEventStream(answer: ports.ModelAnswer): boolean {
   return typeof type === "string" && type.toLowerCase().startsWith("text/event-stream");
 }
 
-function isPlainJson(answer: ports.ModelAnswer): boolean {
+function isPlain(answer: ports.ModelAnswer): boolean {
   const encoding = answer.headers["content-encoding"];
-  return (encoding === undefined || encoding === "identity") && !isEventStream(answer) && answer.whole!.length <= ANSWER_BYTES;
+  return (encoding === undefined || encoding === "identity") && answer.whole!.length <= ANSWER_BYTES;
 }

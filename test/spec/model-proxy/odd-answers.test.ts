@@ -111,6 +111,48 @@ describe.each(["node", "fetch"] as const)("answers of upstreams in the wild, con
       expect(text).toContain("two");
     });
 
+    it.each(["application/json", "text/plain", "application/octet-stream"])(
+      "a stream that calls itself %s is a stream, also where a whole answer was asked for",
+      async (type) => {
+        await using app = await start();
+        const named = stream([` \n${eventsOf(protocol)}`], { headers: { "content-type": type } });
+        app.upstream.answerNext(named, named);
+        const text = await (await app.ask(true)).text();
+        assertStream(text);
+        expect(text).toContain("two");
+        expect(textOf(await (await app.ask(false)).json())).toBe("one two");
+      },
+    );
+
+    it.each(["text/event-stream", "text/plain"])(
+      "a whole answer that calls itself %s is a whole answer, also where a stream was asked for",
+      async (type) => {
+        await using app = await start();
+        const named = whole(200, `\uFEFF\n${wholeOf(protocol)}`, { "content-type": type });
+        app.upstream.answerNext(named, named);
+        expect(textOf(await (await app.ask(false)).json())).toBe("one two");
+        const text = await (await app.ask(true)).text();
+        assertStream(text);
+        expect(text).toContain("one two");
+      },
+    );
+
+    it("an answer that ends without content and without a reason is broken, whole or streamed", async () => {
+      await using app = await start();
+      const [empty, body] =
+        protocol === "messages"
+          ? [
+              messagesEvents("")
+                .filter((each) => /message_st/.test(each))
+                .join(""),
+              { ...JSON.parse(wholeOf(protocol)), content: [], stop_reason: null },
+            ]
+          : ["data: [DONE]\n\n", { choices: [{ index: 0, message: { role: "assistant", content: "" }, finish_reason: null }] }];
+      app.upstream.answerNext(stream([empty], { headers: EVENT_TYPE }), json(200, body));
+      assertBrokenStream(await (await app.ask(true)).text());
+      await expectError(await app.ask(false), 502, caller);
+    });
+
     it("a whole answer where a stream was asked for becomes a stream", async () => {
       await using app = await start();
       app.upstream.answerNext(json(200, wholeOf(protocol)));

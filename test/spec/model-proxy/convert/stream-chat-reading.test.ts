@@ -245,6 +245,44 @@ const TABLE: readonly (readonly [string, string, readonly ModelEvent[]])[] = [
     [start(0, "a", "f"), args(0, "{"), CUT],
   ],
   ["an empty stream", "", [CUT]],
+  ["an end marker without content (kitty-bridge#131, suna#4099)", role + DONE, [CUT]],
+  ["a finish reason without content", role + stop, [FINISHED]],
+  [
+    "an end marker after a call without arguments",
+    toolChunk({ index: 0, id: "a", function: { name: "f" } }) + DONE,
+    [start(0, "a", "f"), end(0), TOOL],
+  ],
+  [
+    "a name in pieces (continuedev/continue#5849)",
+    toolChunk({ index: 0, id: "a", function: { name: "edit_ex", arguments: "" } }) +
+      toolChunk({ index: 0, function: { name: "isting_file" } }) +
+      toolChunk({ index: 0, function: { arguments: '{"x":1}' } }) +
+      toolStop,
+    [start(0, "a", "edit_existing_file"), args(0, '{"x":1}'), end(0), TOOL],
+  ],
+  [
+    "a name that grows with each delta",
+    toolChunk({ index: 0, id: "a", function: { name: "edit_ex" } }) +
+      toolChunk({ index: 0, id: "a", function: { name: "edit_existing_file", arguments: "{}" } }) +
+      toolStop,
+    [start(0, "a", "edit_existing_file"), args(0, "{}"), end(0), TOOL],
+  ],
+  [
+    "an empty object before the arguments (microsoft/autogen#7549)",
+    toolChunk({ index: 0, id: "a", function: { name: "f", arguments: "{}" } }) +
+      toolChunk({ index: 0, function: { arguments: '{"x":' } }) +
+      toolChunk({ index: 0, function: { arguments: "1}" } }) +
+      toolStop,
+    [start(0, "a", "f"), args(0, '{"x":1}'), end(0), TOOL],
+  ],
+  [
+    "an empty object as the arguments, before text",
+    toolChunk({ index: 0, id: "a", function: { name: "f", arguments: "{}" } }) +
+      toolChunk({ index: 0, function: { arguments: "\n" } }) +
+      chunk({ content: "a" }) +
+      toolStop,
+    [start(0, "a", "f"), args(0, "{}\n"), end(0), text("a"), TOOL],
+  ],
   ["a body that is no event stream", '{"choices":[]}\n', [CUT]],
   ["data after the end", chunk({ content: "a" }, "stop") + DONE + chunk({ content: "late" }), [text("a"), FINISHED]],
   [
@@ -338,8 +376,8 @@ describe("reading Chat Completions streams as vendors send them", () => {
   it("begins the next call while the stream goes on, once the first one's arguments are complete", () => {
     const reader = readChatStream();
     reader.push(bytes(toolChunk({ index: 0, id: "a", function: { name: "f", arguments: '{"x":{}}' } })));
-    const next = reader.push(bytes(toolChunk({ index: 1, id: "b", function: { name: "g", arguments: "" } })));
-    expect(next).toEqual([end(0), start(1, "b", "g")]);
+    const next = reader.push(bytes(toolChunk({ index: 1, id: "b", function: { name: "g", arguments: '{"y"' } })));
+    expect(next).toEqual([end(0), start(1, "b", "g"), args(1, '{"y"')]);
   });
 
   it("stops at an event that grows without bound", () => {

@@ -157,6 +157,30 @@ const TABLE: readonly (readonly [string, string, readonly ModelEvent[]])[] = [
     [{ type: "tool-start", call: 0, id: "a", name: "f" }, START_USAGE, CUT],
   ],
   ["an empty stream", "", [CUT]],
+  ["an end without content and without a reason (kitty-bridge#131)", opening + message("message_stop"), [START_USAGE, CUT]],
+  ["a reason without content", opening + ending(), [USAGE, FINISHED]],
+  [
+    "a second answer in the same stream (vercel/ai#18331)",
+    opening + textBlock + opening + textBlock + ending(),
+    [text("hi"), { type: "error", error: { kind: "upstream", message: "The provider's stream contains a second answer." } }],
+  ],
+  [
+    "an empty object before the arguments (microsoft/autogen#7549)",
+    opening +
+      open(0, { type: "tool_use", id: "a", name: "f", input: {} }) +
+      delta(0, { type: "input_json_delta", partial_json: "{}" }) +
+      delta(0, { type: "input_json_delta", partial_json: '{"x":' }) +
+      delta(0, { type: "input_json_delta", partial_json: "1}" }) +
+      close(0) +
+      ending("tool_use"),
+    [
+      { type: "tool-start", call: 0, id: "a", name: "f" },
+      { type: "tool-arguments", call: 0, json: '{"x":1}' },
+      { type: "tool-end", call: 0 },
+      USAGE,
+      { type: "finish", reason: "tool" },
+    ],
+  ],
   [
     "an error in the stream, and nothing after it",
     opening + message("error", { error: { type: "overloaded_error", message: "Overloaded" } }) + textBlock + ending(),

@@ -13,11 +13,16 @@ export class ChatAnswer implements AnswerReader {
   readonly #tools: ChatToolCalls;
   readonly #reasoning: ChatReasoning;
   #started = false;
+  #hasContent = false;
   #refused = false;
   #usage: Usage | undefined;
   #finish: FinishReason | undefined;
 
-  constructor(emit: Emit) {
+  constructor(take: Emit) {
+    const emit: Emit = (event) => {
+      this.#hasContent ||= event.type !== "start";
+      take(event);
+    };
     this.#emit = emit;
     this.#tools = new ChatToolCalls(emit);
     this.#reasoning = new ChatReasoning((event) => {
@@ -71,7 +76,8 @@ export class ChatAnswer implements AnswerReader {
   }
 
   close(marked: boolean): void {
-    const cut = this.#finish === undefined && !marked;
+    // An end without a reason completes only an answer with content.
+    const cut = this.#finish === undefined && !(marked && (this.#hasContent || this.#tools.hasBegun));
     // If the answer was cut, its tool calls stay unclosed, so that an incomplete call does not look complete.
     const named = cut || this.#tools.close();
     if (this.#usage !== undefined) this.#emit({ type: "usage", usage: this.#usage });

@@ -5,18 +5,20 @@ import { type Emit, toolCallLimit } from "./answer-reader.ts";
 interface Call {
   /** Unknown until the upstream sends it. Some vendors send it late, some never. */
   id: string | undefined;
+  /** It may come in pieces, so the call is announced with its first arguments. */
   name: string;
   /** Its number in the events; undefined until the call is announced. */
   number: number | undefined;
   /** Arguments that came before the call could be announced. */
   held: string;
-  readonly progress: JsonProgress;
+  progress: JsonProgress;
   ended: boolean;
 }
 
 /**
  * Assembles the tool calls of a Chat Completions answer from their deltas. It supports the known deviations of vendors: interleaved calls,
- * two calls on one index, late, repeated, changing or missing ids, and arguments as an object.
+ * two calls on one index, late, repeated, changing or missing ids, names in pieces or repeated, arguments as an object, and an empty object
+ * before the arguments.
  */
 export class ChatToolCalls {
   readonly #emit: Emit;
@@ -36,6 +38,11 @@ export class ChatToolCalls {
   /** How many calls were announced. */
   get count(): number {
     return this.#count;
+  }
+
+  /** Whether a call has begun, although it may not be announced yet. */
+  get hasBegun(): boolean {
+    return this.#begun > 0;
   }
 
   /** Takes the `tool_calls` of one delta or of a whole message. */
@@ -84,11 +91,17 @@ export class ChatToolCalls {
     this.#last = call;
 
     call.id ??= id;
-    if (call.name === "") call.name = name;
+    if (call.number === undefined) {
+      call.name = joinName(call.name, name);
+      if (piece.trim() !== "" && isPlaceholder(call.held)) {
+        call.held = "";
+        call.progress = new JsonProgress();
+      }
+    }
     call.progress.push(piece);
     if (call.number === undefined) {
       call.held += piece;
-      if (call.id !== undefined) this.#announce(call);
+      if (call.id !== undefined && call.held.trim() !== "" && !isPlaceholder(call.held)) this.#announce(call);
     } else if (piece !== "") {
       this.#emit({ type: "tool-arguments", call: call.number, json: piece });
     }
@@ -136,6 +149,22 @@ function beginsAnother(call: Call, id: string | undefined, name: string, piece: 
   // Some vendors send a new id with every delta. So a different id begins a new call only with a name, or after complete arguments.
   if (id !== undefined && call.id !== undefined) return name !== "" || call.progress.complete;
   return name !== "" && piece !== "" && call.progress.complete;
+}
+
+/**
+ * The name with the next delta's. Some vendors cut a name (continuedev/continue#5849), and some repeat the whole name with each delta
+ * (NousResearch/hermes-agent#8259).
+ */
+function joinName(name: string, next: string): string {
+  return next.startsWith(name) ? next : name + next;
+}
+
+/**
+ * Whether these arguments may only announce others: relays of Bedrock send an empty object before the arguments (microsoft/autogen#7549).
+ * They stay if nothing follows.
+ */
+export function isPlaceholder(json: string): boolean {
+  return json.length < 16 && /^\s*\{\s*\}\s*$/.test(json);
 }
 
 /** The arguments as JSON text; vendors also send them as an object. */

@@ -3,6 +3,7 @@ import { isJsonObject, type Json, type JsonObject, writeExactly } from "../json.
 import type { FinishReason, Usage } from "../model-events.ts";
 import { readErrorValue } from "../read-upstream-error.ts";
 import { type AnswerReader, type Emit, toolCallLimit } from "./answer-reader.ts";
+import { isPlaceholder } from "./chat-tool-calls.ts";
 import { isBrokenFinish, readFinishReason, settleFinishReason } from "./finish-reason.ts";
 import { mergeUsage, readMessagesUsage } from "./usage.ts";
 
@@ -14,6 +15,8 @@ interface Block {
   readonly input: JsonObject | undefined;
   signature: string;
   hasDeltas: boolean;
+  /** An empty object before the arguments. It is left out: without arguments, the input is empty anyway. */
+  held: string;
 }
 
 const EVENTS: ReadonlySet<string> = new Set([
@@ -30,6 +33,8 @@ const EVENTS: ReadonlySet<string> = new Set([
 export class MessagesAnswer implements AnswerReader {
   readonly #emit: Emit;
   readonly #blocks = new Map<Json | undefined, Block>();
+  #isStarted = false;
+  #hasContent = false;
   #calls = 0;
   #usage: Usage | undefined;
   #finish: FinishReason | undefined;
@@ -93,7 +98,8 @@ export class MessagesAnswer implements AnswerReader {
   }
 
   close(marked: boolean): void {
-    const cut = this.#finish === undefined && !marked;
+    // An end without a reason completes only an answer with content.
+    const cut = this.#finish === undefined && !(marked && this.#hasContent);
     if (!cut) for (const index of [...this.#blocks.keys()]) this.#stop(index);
     if (this.#usage !== undefined) this.#emit({ type: "usage", usage: this.#usage });
     if (cut) {
@@ -105,15 +111,19 @@ export class MessagesAnswer implements AnswerReader {
   }
 
   #start(message: JsonObject): void {
+    // A relay that tries a request again appends the second answer to the beginning of the first (vercel/ai#18331).
+    if (this.#isStarted) this.#emit(upstreamFailure("The provider's stream contains a second answer."));
+    this.#isStarted = true;
     this.#usage = mergeUsage(this.#usage, readMessagesUsage(message.usage));
     this.#emit({ type: "start", model: typeof message.model === "string" ? message.model : undefined, usage: this.#usage });
   }
 
   #open(index: Json | undefined, start: JsonObject): void {
     this.#stop(index);
+    this.#hasContent = true;
     const kind = kindOf(start.type);
     const input = kind === "tool" && isJsonObject(start.input) ? start.input : undefined;
-    this.#blocks.set(index, { kind, call: this.#calls, input, signature: text(start.signature), hasDeltas: false });
+    this.#blocks.set(index, { kind, call: this.#calls, input, signature: text(start.signature), hasDeltas: false, held: "" });
     if (kind === "text" && text(start.text) !== "") this.#emit({ type: "text", text: text(start.text) });
     if (kind === "thinking" && text(start.thinking) !== "") this.#emit({ type: "thinking", text: text(start.thinking) });
     if (start.type === "redacted_thinking") this.#emit({ type: "redacted-thinking", data: text(start.data) });
@@ -125,6 +135,7 @@ export class MessagesAnswer implements AnswerReader {
   }
 
   #delta(index: Json | undefined, delta: JsonObject): void {
+    this.#hasContent = true;
     const block = this.#blocks.get(index);
     // A delta without a started block keeps its text. Blocks of the server's own tools are left out.
     if (block?.kind === "ignored") return;
@@ -139,10 +150,18 @@ export class MessagesAnswer implements AnswerReader {
         if (block !== undefined) block.signature += text(delta.signature);
         return;
       case "input_json_delta":
-        if (block?.kind !== "tool" || text(delta.partial_json) === "") return;
-        block.hasDeltas = true;
-        this.#emit({ type: "tool-arguments", call: block.call, json: text(delta.partial_json) });
+        if (block?.kind === "tool") this.#arguments(block, text(delta.partial_json));
     }
+  }
+
+  #arguments(block: Block, json: string): void {
+    if (json === "") return;
+    if (!block.hasDeltas && isPlaceholder(block.held + json)) {
+      block.held += json;
+      return;
+    }
+    block.hasDeltas = true;
+    this.#emit({ type: "tool-arguments", call: block.call, json });
   }
 
   #stop(index: Json | undefined): void {
