@@ -16,9 +16,11 @@ const SERVERS = [
   "conformance/{move-store,documents-shared-folder}.test.ts",
   "spec/deploy/{systemd,kubernetes,proxies,proxy-of-cluster}.test.ts",
   "spec/docs/troubleshooting.test.ts",
-  "spec/telemetry/{monitoring,otlp}.test.ts",
+  "spec/telemetry/{log-line-schema,monitoring,otlp}.test.ts",
+  "spec/usage/ended-work.test.ts",
+  "spec/workflow-service/secrets-at-rest.test.ts",
   "spec/launch/{agent-service,audit,backup,doctor-deep,documents,full-disk,hosts,https,keeping,lost-stores}.test.ts",
-  "spec/launch/{old-node,ready,rotation,sign-in,stop,usage,user-commands}.test.ts",
+  "spec/launch/{measurements,old-node,own-stores,ready,rotation,sign-in,stop,tool-policy,usage,user-commands}.test.ts",
   "spec/launch/workflow-{commands,run-commands,schedule-commands,service}.test.ts",
   "spec/conversations-runs/{turn-states,turns-elsewhere}.test.ts",
 ];
@@ -28,11 +30,12 @@ const SERVERS = [
  * and Bun. Most of those that need tools of `release`, `test/oracles` and `test/runtimes` are here, too, or in `SERVERS`.
  */
 const PACKAGES = [
-  "rooms/regular-expressions.test.ts",
+  "conformance/suites-outside.test.ts",
+  "rooms/{regular-expressions,walks}.test.ts",
   "spec/release/{bills,packages}.test.ts",
   "spec/docs/{api-reference,run-pages}.test.ts",
   "spec/launch/{new-outside,runtimes}.test.ts",
-  "spec/playground/{decorators,nitro,outside,run-alone,runtimes}.test.ts",
+  "spec/playground/{decorators,nitro,outside,own-preset,run-alone,runtimes}.test.ts",
 ];
 
 // What a test starts in a process of its own is compiled once, and not each time.
