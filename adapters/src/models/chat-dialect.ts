@@ -31,6 +31,12 @@ const KNOWN: readonly KnownDialect[] = [
       streamOptions: false,
       // 422 extra_forbidden: charmbracelet/crush#1590.
       reasoningContent: false,
+      // 422 extra_forbidden: BerriAI/litellm#3899, danny-avila/LibreChat#1538.
+      user: false,
+      // 400 "Unexpected role 'user' after role 'tool'": zed-industries/zed#37021, block/goose#5998.
+      userAfterTool: false,
+      // "must be a-z, A-Z, 0-9, with a length of 9": langchain-ai/langchain#37756.
+      toolIds: "nine",
     },
   },
   {
@@ -47,7 +53,8 @@ const KNOWN: readonly KnownDialect[] = [
     types: ["deepseek"],
     hosts: ["api.deepseek.com"],
     // max_completion_tokens is ignored: earendil-works/pi#8018. Reasoning must be sent back: api-docs.deepseek.com/guides/thinking_mode.
-    differs: { maxTokens: "max_tokens" },
+    // With thinking on, it refuses a tool call without the field: anomalyco/opencode#24722, earendil-works/pi#4153.
+    differs: { maxTokens: "max_tokens", reasoningOfCalls: "required" },
   },
   {
     types: ["google", "gemini"],
@@ -77,14 +84,17 @@ const KNOWN: readonly KnownDialect[] = [
       maxTokens: "max_tokens",
       // A model without that level answers 400, and models that can think do without being asked: ollama/ollama#12561, #14820.
       reasoning: "none",
+      // Templates of models: ollama/ollama#17774.
+      turns: "strict",
     },
   },
-  // Both names and reasoning are documented, what it does not know is ignored: docs.vllm.ai, OpenAI-Compatible Server.
-  { types: ["vllm"], hosts: [], differs: {} },
-  // Older servers ignore max_completion_tokens, all take max_tokens: ggml-org/llama.cpp#13700.
-  { types: ["llamacpp", "llama.cpp", "llama-server"], hosts: [], differs: { maxTokens: "max_tokens" } },
-  // Its list of parameters: lmstudio.ai/docs/developer/openai-compat/chat-completions.
-  { types: ["lmstudio", "lm-studio"], hosts: [], differs: { maxTokens: "max_tokens" } },
+  // Both names and reasoning are documented, what it does not know is ignored: docs.vllm.ai, OpenAI-Compatible Server. It applies the template of
+  // the model: "System message must be at the beginning" (BerriAI/litellm#39852).
+  { types: ["vllm"], hosts: [], differs: { turns: "strict" } },
+  // Older servers ignore max_completion_tokens, all take max_tokens: ggml-org/llama.cpp#13700. Templates of models: gptme/gptme#3779.
+  { types: ["llamacpp", "llama.cpp", "llama-server"], hosts: [], differs: { maxTokens: "max_tokens", turns: "strict" } },
+  // Its list of parameters: lmstudio.ai/docs/developer/openai-compat/chat-completions. It applies the template of the model.
+  { types: ["lmstudio", "lm-studio"], hosts: [], differs: { maxTokens: "max_tokens", turns: "strict" } },
 ];
 
 /**
@@ -99,12 +109,8 @@ export function chatDialect({
   const host = URL.parse(baseUrl)?.hostname ?? "";
   const known = KNOWN.find(({ hosts }) => hosts.some((own) => host === own || host.endsWith(`.${own}`))) ?? byType(type);
   const usual = { ...ports.PUBLISHED_CHAT_DIALECT, ...known?.differs };
-  return {
-    maxTokens: dialect?.maxTokens ?? usual.maxTokens,
-    reasoning: dialect?.reasoning ?? usual.reasoning,
-    streamOptions: dialect?.streamOptions ?? usual.streamOptions,
-    reasoningContent: dialect?.reasoningContent ?? usual.reasoningContent,
-  };
+  const set = Object.entries(dialect ?? {}).filter(([, value]) => value !== undefined);
+  return { ...usual, ...Object.fromEntries(set) };
 }
 
 function byType(type: string): KnownDialect | undefined {

@@ -31,6 +31,23 @@ const dialectSchema = v.strictObject({
       v.description("Whether reasoning of earlier turns is sent back, as `reasoning_content` and `reasoning_details`."),
     ),
   ),
+  reasoningOfCalls: v.optional(
+    v.pipe(
+      v.picklist(["optional", "required"]),
+      v.description("`required`: messages with tool calls have `reasoning_content`, at least an empty one."),
+    ),
+  ),
+  turns: v.optional(
+    v.pipe(
+      v.picklist(["free", "strict"]),
+      v.description("`strict`: one system message at the head, and messages of user and assistant that alternate."),
+    ),
+  ),
+  userAfterTool: v.optional(v.pipe(v.boolean(), v.description("Whether a user's message may follow a tool's."))),
+  toolIds: v.optional(
+    v.pipe(v.picklist(["any", "nine"]), v.description("`nine`: ids of tool calls are nine letters and digits.")),
+  ),
+  user: v.optional(v.pipe(v.boolean(), v.description("Whether `user` is sent, which names the end user."))),
 });
 
 /** One upstream (open points 1 and 2). It speaks one protocol. */

@@ -11,3 +11,4 @@ export { JobOutOfMemory, JobOverran, type JobRun, JobThread, type JobThreadOptio
 export { registerProcess, type SharedPorts, sharedPorts } from "./other-processes.ts";
 export { listenForJobs } from "./listen-for-jobs.ts";
 export { withoutByteOrderMark } from "./text.ts";
+export { fitChatRequest, fitMessagesRequest, type FittedRequest, wellFormedJson } from "./fit-request.ts";

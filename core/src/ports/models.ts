@@ -45,6 +45,16 @@ export interface ChatDialect {
   readonly streamOptions: boolean;
   /** Whether it accepts reasoning of earlier turns: `reasoning_content` and `reasoning_details` of an assistant's message. */
   readonly reasoningContent: boolean;
+  /** `required`: an assistant's message with tool calls must have `reasoning_content`, which may be empty. */
+  readonly reasoningOfCalls: "optional" | "required";
+  /** `strict`: one system message at the head, and then messages of user and assistant that alternate. */
+  readonly turns: "free" | "strict";
+  /** Whether a user's message may follow a tool's. */
+  readonly userAfterTool: boolean;
+  /** The form of the ids of tool calls. `nine`: nine letters and digits. */
+  readonly toolIds: "any" | "nine";
+  /** Whether it supports `user`, which names the end user. */
+  readonly user: boolean;
 }
 
 /** All parts, with the names in the publisher's documentation. */
@@ -53,6 +63,11 @@ export const PUBLISHED_CHAT_DIALECT: ChatDialect = {
   reasoning: "effort",
   streamOptions: true,
   reasoningContent: true,
+  reasoningOfCalls: "optional",
+  turns: "free",
+  userAfterTool: true,
+  toolIds: "any",
+  user: true,
 };
 
 /** Maximum tool calls of one answer. An answer with more is broken: none of its calls runs. */

@@ -68,7 +68,7 @@ export async function translate(
       protocol === "messages" ? writeMessagesStream(names) : writeChatStream({ ...names, includeUsage: request.includeUsage });
     return streamTranslation({
       body: decodedBody(answer),
-      reader: readerFor(provider, answer),
+      reader: withNames(readerFor(provider, answer), request.toolNames),
       writer,
       record,
       headers,
@@ -77,7 +77,7 @@ export async function translate(
       clock: services.clock,
     });
   }
-  const events = redactErrors(await readWhole(provider, answer), provider);
+  const events = redactErrors(restoreNames(await readWhole(provider, answer), request.toolNames), provider);
   recordUsage(record, events);
   const { status, text } = writeWhole(protocol, events, names);
   if (status !== 200) record.broke("upstream_error");
@@ -88,6 +88,17 @@ export async function translate(
       "content-length": String(Buffer.byteLength(text)),
     })
     .end(text);
+}
+
+/** The events with the caller's names of tools. */
+function restoreNames(events: readonly ModelEvent[], names: ReadonlyMap<string, string>): readonly ModelEvent[] {
+  if (names.size === 0) return events;
+  return events.map((event) => (event.type === "tool-start" ? { ...event, name: names.get(event.name) ?? event.name } : event));
+}
+
+function withNames(reader: StreamReader, names: ReadonlyMap<string, string>): StreamReader {
+  if (names.size === 0) return reader;
+  return { push: (chunk) => restoreNames(reader.push(chunk), names), end: () => restoreNames(reader.end(), names) };
 }
 
 /**

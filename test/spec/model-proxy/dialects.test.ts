@@ -207,9 +207,20 @@ describe("what is known of vendors", () => {
 
   it.each<[string, Partial<ports.ChatDialect>]>([
     ["https://api.openai.com/v1", { reasoningContent: false }],
-    ["https://api.mistral.ai/v1", { maxTokens: "max_tokens", reasoning: "none", streamOptions: false, reasoningContent: false }],
+    [
+      "https://api.mistral.ai/v1",
+      {
+        maxTokens: "max_tokens",
+        reasoning: "none",
+        streamOptions: false,
+        reasoningContent: false,
+        user: false,
+        userAfterTool: false,
+        toolIds: "nine",
+      },
+    ],
     ["https://api.groq.com/openai/v1", { reasoning: "none", reasoningContent: false }],
-    ["https://api.deepseek.com/v1", { maxTokens: "max_tokens" }],
+    ["https://api.deepseek.com/v1", { maxTokens: "max_tokens", reasoningOfCalls: "required" }],
     ["https://generativelanguage.googleapis.com/v1beta/openai", { reasoningContent: false }],
     ["https://api.x.ai/v1", { reasoning: "none" }],
     ["https://eu-west-1.api.x.ai/v1", { reasoning: "none" }],
@@ -223,10 +234,10 @@ describe("what is known of vendors", () => {
   });
 
   it.each<[string, Partial<ports.ChatDialect>]>([
-    ["ollama", { maxTokens: "max_tokens", reasoning: "none" }],
-    ["vllm", {}],
-    ["llamacpp", { maxTokens: "max_tokens" }],
-    ["LMStudio", { maxTokens: "max_tokens" }],
+    ["ollama", { maxTokens: "max_tokens", reasoning: "none", turns: "strict" }],
+    ["vllm", { turns: "strict" }],
+    ["llamacpp", { maxTokens: "max_tokens", turns: "strict" }],
+    ["LMStudio", { maxTokens: "max_tokens", turns: "strict" }],
     // Whatever is compatible is called that.
     ["openai", {}],
     ["constructor", {}],

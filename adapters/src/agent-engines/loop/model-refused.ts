@@ -46,7 +46,9 @@ export function isTooLong(error: unknown): boolean {
   const text = error.message.toLowerCase();
   const maximum = text.indexOf("maximum");
   return (
-    ["context", "too long", "too many tokens"].some((words) => text.includes(words)) ||
+    ["context", "too many tokens"].some((words) => text.includes(words)) ||
+    // A field, such as an id, may be too long, too: "string too long. Expected a string with maximum length 40".
+    text.replaceAll("string too long", "").includes("too long") ||
     (maximum >= 0 && text.includes("tokens", maximum))
   );
 }

@@ -1,4 +1,5 @@
 import { ports } from "@portico/core";
+import { fitChatRequest, fitMessagesRequest } from "@portico/core/kit";
 import type { LanguageModel } from "./language-model.ts";
 import { measuredModel, type ModelMeter } from "./measured-model.ts";
 import { modelFetch } from "./model-fetch.ts";
@@ -19,16 +20,20 @@ async function unmeasured(
   model: string,
   traceparent: () => string | undefined,
 ): Promise<LanguageModel> {
-  const fetch = modelFetch(provider, traceparent);
   if (provider.protocol === "messages") {
     const { createAnthropic } = await import("@ai-sdk/anthropic");
+    const fetch = modelFetch(provider, traceparent, (body) => JSON.stringify(fitMessagesRequest(JSON.parse(body)).body));
     return createAnthropic({ ...NOWHERE, fetch }).languageModel(model);
   }
   const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible");
-  const { streamOptions: includeUsage, maxTokens } = provider.dialect ?? ports.PUBLISHED_CHAT_DIALECT;
-  // The library knows only the older name, which current models of the protocol's publisher refuse.
-  const transformRequestBody = ({ max_tokens, ...body }: Record<string, unknown>) =>
-    max_tokens === undefined ? body : { ...body, [maxTokens]: max_tokens };
+  const fetch = modelFetch(provider, traceparent, (body) => body);
+  const dialect = provider.dialect ?? ports.PUBLISHED_CHAT_DIALECT;
+  const { streamOptions: includeUsage, maxTokens } = dialect;
+  const transformRequestBody = ({ max_tokens, ...body }: Record<string, unknown>) => {
+    // The library knows only the older name, which current models of the protocol's publisher refuse.
+    const limited = max_tokens === undefined ? body : { ...body, [maxTokens]: max_tokens };
+    return { ...fitChatRequest(limited, dialect).body };
+  };
   const options = { ...NOWHERE, name: "chat", fetch, includeUsage, transformRequestBody, supportsStructuredOutputs: true };
   return createOpenAICompatible(options).languageModel(model) as LanguageModel;
 }

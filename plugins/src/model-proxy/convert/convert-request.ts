@@ -1,4 +1,5 @@
 import type { ports } from "@portico/core";
+import { fitChatRequest, fitMessagesRequest, wellFormedJson } from "@portico/core/kit";
 import type { Protocol } from "../protocol.ts";
 import { isJsonObject, type JsonObject, type JsonObjectDraft, parseExactly, writeExactly } from "./json.ts";
 import { readCacheMark } from "./request/cache-mark.ts";
@@ -39,6 +40,8 @@ export interface RequestBytes {
   readonly isStream: boolean;
   /** Whether a Chat Completions caller asked for usage in its stream. */
   readonly includeUsage: boolean;
+  /** The names of tools that were replaced: the name that is sent, and the caller's name, which the answer must have. */
+  readonly toolNames: ReadonlyMap<string, string>;
   /** Whether a Chat Completions caller declared `functions` and no `tools`. Its answer then uses `function_call`. */
   readonly isLegacy: boolean;
 }
@@ -51,8 +54,10 @@ export function convertRequest(from: Protocol, bytes: Uint8Array, dialect: ports
   const body: unknown = parseExactly(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8"));
   if (!isJsonObject(body)) throw new ConversionRefused("(body)", "expected an object");
   const { body: converted, dropped } = from === "messages" ? requestToChat(body, dialect) : requestToMessages(body);
+  const fitted = from === "messages" ? fitChatRequest(converted, dialect) : fitMessagesRequest(converted);
   return {
-    body: Buffer.from(writeExactly(converted)),
+    body: Buffer.from(wellFormedJson(writeExactly(fitted.body))),
+    toolNames: fitted.toolNames,
     dropped,
     isStream: body["stream"] === true,
     includeUsage: asksForUsage(body),
@@ -100,7 +105,7 @@ export function requestToChat(body: JsonObject, dialect: ports.ChatDialect): Con
   toolChoiceToChat(body, chat, tools, dropped);
   effortToChat(body, chat, dialect, dropped);
   structuredOutputToChat(body, chat, dropped);
-  identityToChat(body, chat, dropped);
+  identityToChat(body, chat, dialect, dropped);
   const stream = readOptional(body.stream, "stream", readBoolean);
   if (stream !== undefined) chat.stream = stream;
   // Messages always reports usage; a stream of Chat Completions does so only when asked.

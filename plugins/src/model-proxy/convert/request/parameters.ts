@@ -171,13 +171,18 @@ const MESSAGES_USER_LENGTH = 256;
 const METADATA_FIELDS = new Set(["user_id"]);
 
 /** `metadata.user_id` becomes `user`. It only helps to detect abuse, so a value that is too long is dropped. */
-export function identityToChat(body: JsonObject, chat: JsonObjectDraft, dropped: Dropped): void {
+export function identityToChat(
+  body: JsonObject,
+  chat: JsonObjectDraft,
+  { user: takesUser }: ports.ChatDialect,
+  dropped: Dropped,
+): void {
   const metadata = readOptional(body.metadata, "metadata", readObject);
   if (!metadata) return;
   dropUnknown(metadata, METADATA_FIELDS, "metadata.", dropped);
   const user = readOptional(metadata.user_id, "metadata.user_id", readString);
   if (!user) return;
-  if (user.length <= CHAT_USER_LENGTH) chat.user = user;
+  if (takesUser && user.length <= CHAT_USER_LENGTH) chat.user = user;
   else dropped.add("metadata.user_id");
 }
 

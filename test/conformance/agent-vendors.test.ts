@@ -1,0 +1,84 @@
+import { loopAgentEngine } from "@portico/adapters/agent-engines/loop";
+import { systemClock } from "@portico/adapters/clock/system";
+import { chatHttp } from "@portico/adapters/models/chat-http";
+import { messagesHttp } from "@portico/adapters/models/messages-http";
+import { memoryTelemetry } from "@portico/adapters/telemetry/memory";
+import { type ports, Secret } from "@portico/core";
+import { expect, it } from "vitest";
+import { type FakeUpstream, startFakeUpstream } from "../harness/fake-upstream.ts";
+import { json } from "../harness/upstream-answers.ts";
+import { refusalOf, refusingModel, type Vendor } from "../harness/vendor-refusals.ts";
+import { rememberedContext } from "./agent-engines.ts";
+import { openAdapter } from "./open-adapter.ts";
+
+const VENDORS: readonly (readonly [type: string, vendor: Vendor])[] = [
+  ["openai", "openai"],
+  ["mistral", "mistral"],
+  ["deepseek", "deepseek"],
+  ["vllm", "template"],
+  ["anthropic", "anthropic"],
+];
+
+const call = (name: string, callId: string) => ({ type: "tool_call" as const, callId, name, toolId: name, arguments: {} });
+const result = (name: string, callId: string, said: string) => ({
+  type: "tool_result" as const,
+  callId,
+  name,
+  result: { content: [{ type: "text" as const, text: said }], isError: false },
+});
+
+/** What members said, and what another provider's model did, before the agent moved to this provider. */
+const HISTORY = [
+  { role: "user", parts: [{ type: "text", text: " \n" }] },
+  { role: "assistant", parts: [call("functions.search web", "call_0123456789_0123456789_0123|fc_0123456789")] },
+  { role: "tool", parts: [result("functions.search web", "call_0123456789_0123456789_0123|fc_0123456789", " ")] },
+  { role: "user", parts: [{ type: "text", text: "cut \ud83d here" }] },
+  { role: "assistant", parts: [call("look", "functions.look:0")] },
+  { role: "tool", parts: [result("look", "functions.look:0", "seen")] },
+] as unknown as readonly ports.ConversationMessage[];
+
+const choice: ports.ToolDefinition = {
+  id: "own/look",
+  name: "look",
+  description: "Looks",
+  inputSchema: { type: "object", anyOf: [{ required: ["a"] }, { required: ["b"] }], properties: { a: {}, b: {} } },
+  riskLevel: "low",
+  requiresConfirmation: false,
+  idempotent: false,
+};
+
+async function play(type: string, upstream: FakeUpstream) {
+  const options = {
+    id: "main",
+    type,
+    baseUrl: upstream.baseUrl,
+    credential: new Secret("sk-upstream-key"),
+    models: ["echo-large"],
+  };
+  const provider = type === "anthropic" ? messagesHttp(options) : chatHttp(options);
+  const { port, close } = await openAdapter(loopAgentEngine({}), [provider, systemClock(), memoryTelemetry({})]);
+  try {
+    const agent = { name: "A", engine: "loop", tools: [], skills: [], core: false };
+    const turn = { agentId: "a", agent, provider: "main", model: "echo-large", maxTurns: 3, caller: {}, tools: [choice] };
+    const asked = { ...turn, history: HISTORY, input: [{ type: "text" as const, text: "and now?" }] };
+    return await port.run(asked, rememberedContext(new Map()).context);
+  } finally {
+    await close();
+  }
+}
+
+it.each(VENDORS)("a conversation that an agent takes along is accepted by %s", async (type, vendor) => {
+  await using upstream = await startFakeUpstream();
+  upstream.answerAll(refusingModel(vendor));
+  expect((await play(type, upstream)).output).not.toBe("");
+  for (const request of upstream.requests) expect(refusalOf(vendor, await request.text())).toBeUndefined();
+});
+
+it("a field that is too long does not make a conversation too long", async () => {
+  await using upstream = await startFakeUpstream();
+  const message =
+    "Invalid 'messages[2].tool_calls[0].id': string too long. Expected a string with maximum length 40, but got 45 instead.";
+  upstream.answerAll(json(400, { error: { message, type: "invalid_request_error", code: "string_above_max_length" } }));
+  await expect(play("openai", upstream)).rejects.toThrow("string too long");
+  expect(upstream.requests).toHaveLength(1);
+});
