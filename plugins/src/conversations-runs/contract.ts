@@ -153,6 +153,24 @@ const submissionErrors = {
   registry_unavailable: agentErrors.registry_unavailable,
 };
 
+/** The parameters of a search for runs: the criteria, which `runs/runs.ts` defines, and the page. */
+export const searchParameters = {
+  q: parameter,
+  status: parameter,
+  started_from: parameter,
+  started_before: parameter,
+  agent_id: parameter,
+  background: parameter,
+  archived: parameter,
+  interrupted: parameter,
+  user_id: parameter,
+  delegated_by: parameter,
+  parent_run_id: parameter,
+  limit: parameter,
+  after: parameter,
+  before: parameter,
+};
+
 /** Agents, runs, queries and conversations (specification 4.6, open points 4 and 7). */
 export const conversationsRunsContract = defineContract(
   {
@@ -206,22 +224,7 @@ export const conversationsRunsContract = defineContract(
       method: "GET",
       path: "/api/runs/search",
       summary: "Find runs by words, status, time, kind, agent, user and origin, newest first",
-      query: readParameters({
-        q: parameter,
-        status: parameter,
-        started_from: parameter,
-        started_before: parameter,
-        agent_id: parameter,
-        background: parameter,
-        archived: parameter,
-        interrupted: parameter,
-        user_id: parameter,
-        delegated_by: parameter,
-        parent_run_id: parameter,
-        limit: parameter,
-        after: parameter,
-        before: parameter,
-      }),
+      query: readParameters(searchParameters),
       success: reply.json(
         v.object({
           runs: v.array(runMetadata),

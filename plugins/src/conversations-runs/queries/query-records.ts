@@ -95,7 +95,7 @@ export function createQueryRecords(given: {
     return files.release(turnId, { mediaIds: referencesOf(media), fileReferences: referencesOf(attached) });
   };
   const begun = (before: Run, at: string): Run => {
-    // One turn of a session executes at a time: what still says so lost its end, and is at rest all the same.
+    // One turn of a session executes at a time: a run that is still `running` here lost the end of its earlier turn. It counts as failed.
     const run = before.status === "running" ? withEvent(before, "turn-failed", at) : before;
     return withEvent(run, "turn-began", at, { turn_started_at: at, messageCount: (run.messageCount ?? 0) + 1 });
   };

@@ -8,7 +8,10 @@ import type { ConversationHandlers, ConversationServices } from "./conversation-
 export function searchRuns({ runtime: { runs } }: ConversationServices): ConversationHandlers["searchRuns"] {
   return async ({ query, who }) => {
     const limit = readLimit(query.limit, RUN_SEARCH.page.usual);
-    const given = Object.entries(runCriteria).map(([name, { read }]) => [name, read(name, query[name as keyof typeof query])]);
+    const given = Object.entries(runCriteria).map(([name, { read }]) => [
+      name,
+      read(name, query[name as keyof typeof runCriteria]),
+    ]);
     const { user_id, ...criteria } = Object.fromEntries(given) as SearchedRuns;
     const asked: SearchedRuns = {
       ...criteria,

@@ -8,7 +8,7 @@ import {
   wordCriterion,
 } from "@portico/core";
 import type { InferOutput } from "valibot";
-import type { runMetadata } from "../contract.ts";
+import type { runMetadata, searchParameters } from "../contract.ts";
 import { type Parameter, readFilter, readFlag, readOneOf, readWords } from "../pagination.ts";
 import { advanceRun, type RunEvent, runTransitions } from "./run-state.ts";
 
@@ -22,6 +22,9 @@ interface Criterion<Value> extends RunCriterion<Run, Value> {
   /** Throws `invalid_filter`. */
   read(name: string, value: Parameter): Value | undefined;
 }
+
+/** The parameters of a search that are criteria. */
+type CriterionName = Exclude<keyof typeof searchParameters, "started_from" | "started_before" | "limit" | "after" | "before">;
 
 const by = <Value>(criterion: Criterion<Value>): Criterion<Value> => criterion;
 /** Those of most runs have no list: the list of all runs shows them as well. */
@@ -52,7 +55,7 @@ export const runCriteria = {
       [failure || reason ? `${reason} ${failure?.code ?? ""} ${failure?.message ?? ""}` : "", textWords],
     ]),
   }),
-};
+} satisfies Readonly<Record<CriterionName, Criterion<any>>>;
 
 type Found = {
   -readonly [Name in keyof typeof runCriteria]?: ReturnType<(typeof runCriteria)[Name]["read"]>;

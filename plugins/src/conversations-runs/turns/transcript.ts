@@ -118,7 +118,7 @@ export class Transcript {
     for (const [at, event] of events.entries()) this.#given.notify(event, position + at, JSON.stringify(event.data).length);
   }
 
-  /** Let go of what could not be written: the end must be, and it has an end of its own. */
+  /** Drops the events that no store accepts. The end of the turn is then written without them. */
   dropUnwritten(): void {
     this.#unwritten = [];
     this.#characters = 0;

@@ -85,8 +85,8 @@ export class TurnOutput {
   }
 
   /**
-   * What tools do is written down at once. A tool waits for its call (`written`): on its way while the engine notes the step, it shares that
-   * one's commit. Its result is there before the next model call is, as a rule.
+   * Calls and results of tools are flushed at once. A tool waits until its call is stored (`written`). The flush of a call runs while the engine
+   * stores the step, so both share one commit.
    */
   #hurry(): void {
     void this.#transcript.flush().catch(() => {});
