@@ -75,7 +75,7 @@ export default defineConfig({
       { extends: true, test: { name: "alone", include: ALONE, ...withoutDisk } },
       // `npm run test:packages` and `npm run test:servers`: CI runs them after `npm test`, which is for every change.
       { extends: true, test: { name: "packages", include: PACKAGES, isolate: false, ...withoutDisk } },
-      { extends: true, test: { name: "servers", include: SERVERS, isolate: false } },
+      { extends: true, test: { name: "servers", include: SERVERS, isolate: false, testTimeout: 180_000, hookTimeout: 180_000 } },
       // `npm run test:deploy`: builds the container image, and runs it.
       { extends: true, test: { name: "deploy", include: ["deploy/**/*.test.ts"] } },
       // `npm run test:cluster`: every service of a file is a cluster of three members. CI runs it last.

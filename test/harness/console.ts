@@ -66,6 +66,8 @@ export async function openConsole(options: ConsoleOptions): Promise<OpenConsole>
   });
   const token = (JSON.parse(service.read("credentials.json")) as { agentServiceToken: string }).agentServiceToken;
   const context = await browser.newContext({ viewport: DESKTOP, reducedMotion: "reduce", ...around });
+  // What is late tells of a busy machine.
+  context.setDefaultTimeout(120_000);
   await context.addInitScript(refreshSooner, REFRESH_MS);
   const page = await context.newPage();
   const problems = watch(page, Object.values(service.ready.listeners));
