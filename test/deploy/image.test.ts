@@ -59,6 +59,7 @@ describe.skipIf(!hasBuildah())("the image of deploy/container/Dockerfile", () =>
     expect(readdirSync(join(top, "node_modules/@portico")).toSorted()).toEqual([
       "adapters",
       "cluster",
+      "console",
       "core",
       "operator",
       "plugins",
