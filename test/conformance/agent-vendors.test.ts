@@ -6,7 +6,7 @@ import { memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { type ports, Secret } from "@portico/core";
 import { expect, it } from "vitest";
 import { type FakeUpstream, startFakeUpstream } from "../harness/fake-upstream.ts";
-import { json } from "../harness/upstream-answers.ts";
+import { events, json } from "../harness/upstream-answers.ts";
 import { refusalOf, refusingModel, type Vendor } from "../harness/vendor-refusals.ts";
 import { rememberedContext } from "./agent-engines.ts";
 import { openAdapter } from "./open-adapter.ts";
@@ -15,6 +15,7 @@ const VENDORS: readonly (readonly [type: string, vendor: Vendor])[] = [
   ["openai", "openai"],
   ["mistral", "mistral"],
   ["deepseek", "deepseek"],
+  ["google", "google"],
   ["vllm", "template"],
   ["anthropic", "anthropic"],
 ];
@@ -47,9 +48,9 @@ const choice: ports.ToolDefinition = {
   idempotent: false,
 };
 
-async function play(type: string, upstream: FakeUpstream) {
+async function play(type: string, upstream: FakeUpstream, history: readonly ports.ConversationMessage[] = HISTORY) {
   const options = {
-    id: "main",
+    id: type,
     type,
     baseUrl: upstream.baseUrl,
     credential: new Secret("sk-upstream-key"),
@@ -59,8 +60,8 @@ async function play(type: string, upstream: FakeUpstream) {
   const { port, close } = await openAdapter(loopAgentEngine({}), [provider, systemClock(), memoryTelemetry({})]);
   try {
     const agent = { name: "A", engine: "loop", tools: [], skills: [], core: false };
-    const turn = { agentId: "a", agent, provider: "main", model: "echo-large", maxTurns: 3, caller: {}, tools: [choice] };
-    const asked = { ...turn, history: HISTORY, input: [{ type: "text" as const, text: "and now?" }] };
+    const turn = { agentId: "a", agent, provider: type, model: "echo-large", maxTurns: 3, caller: {}, tools: [choice] };
+    const asked = { ...turn, history, input: [{ type: "text" as const, text: "and now?" }] };
     return await port.run(asked, rememberedContext(new Map()).context);
   } finally {
     await close();
@@ -81,4 +82,27 @@ it("a field that is too long does not make a conversation too long", async () =>
   upstream.answerAll(json(400, { error: { message, type: "invalid_request_error", code: "string_above_max_length" } }));
   await expect(play("openai", upstream)).rejects.toThrow("string too long");
   expect(upstream.requests).toHaveLength(1);
+});
+
+it("a signed call goes back to the model that made it, and to no other", async () => {
+  await using upstream = await startFakeUpstream();
+  const signature = "signed/1";
+  const called = { index: 0, id: "call_1", type: "function", function: { name: "look", arguments: "{}" } };
+  const delta = { role: "assistant", tool_calls: [{ ...called, extra_content: { google: { thought_signature: signature } } }] };
+  const finish = { choices: [{ index: 0, delta: {}, finish_reason: "tool_calls" }] };
+  const pieces = [{ choices: [{ index: 0, delta, finish_reason: null }] }, finish].map(
+    (each) => `data: ${JSON.stringify(each)}\n\n`,
+  );
+  upstream.answerNext(events([...pieces, "data: [DONE]\n\n"]));
+  upstream.answerAll(refusingModel("google"));
+  const { messages } = await play("google", upstream);
+  const sentTo = async (type: Vendor) => {
+    upstream.answerAll(refusingModel(type));
+    const before = upstream.requests.length;
+    await play(type, upstream, [...HISTORY, ...messages]);
+    return JSON.stringify(JSON.parse(await (await upstream.request(before + 1)).text()).messages);
+  };
+  expect(await (await upstream.request(2)).text()).toContain(signature);
+  expect(await sentTo("google")).toContain(signature);
+  expect(await sentTo("mistral")).not.toContain(signature);
 });

@@ -93,6 +93,18 @@ const REFUSALS = {
         ? "The reasoning_content in the thinking mode must be passed back to the API."
         : undefined,
   ],
+  /** ai.google.dev/gemini-api/docs/thought-signatures; musistudio/claude-code-router#1431. */
+  google: [
+    published,
+    paired,
+    ({ messages }) => {
+      const steps = messages.flatMap(({ tool_calls }: any) => (tool_calls ? [tool_calls] : []));
+      const signatures = steps.map(([first]: any) => first.extra_content?.google?.thought_signature);
+      if (signatures.includes(undefined)) return "Function call is missing a thought_signature in functionCall parts.";
+      const isKnown = (each: string) => each === "skip_thought_signature_validator" || each.startsWith("signed/");
+      return signatures.every(isKnown) ? undefined : "Thought signature is not valid.";
+    },
+  ],
   /** The template of Qwen and others, as vLLM and Ollama apply it: ollama/ollama#17774, BerriAI/litellm#39852. */
   template: [
     paired,

@@ -125,7 +125,9 @@ class Loop {
         ...call,
         toolId: this.#turn.tools.find(({ name }) => name === call.name)?.id ?? call.name,
       }));
-      const callParts = calls.map((call) => ({ type: "tool_call" as const, ...call, arguments: call.arguments ?? {} }));
+      const callParts = calls.map((call) =>
+        this.#labelled({ type: "tool_call" as const, ...call, arguments: call.arguments ?? {} }),
+      );
       // A message without parts would be refused by providers in the next turn.
       if (parts.length + callParts.length > 0) this.#messages.push({ role: "assistant", parts: [...parts, ...callParts] });
       if (calls.length === 0) return this.#outcome(parts, endingOf(answer, parts));
@@ -269,10 +271,11 @@ class Loop {
     return [{ role: "user", parts: this.#turn.input }, ...this.#messages, ...this.#cut.prompt, ...this.#check.prompt];
   }
 
-  /** Adds the name of its model to a thinking part: no other model accepts it. */
+  /** Adds the name of its model to thinking and to signed calls: no other model accepts them. */
   #labelled(part: ports.MessagePart): ports.MessagePart {
     const { provider, model } = this.#turn;
-    return part.type === "thinking" ? { ...part, provider, model } : part;
+    const isItsOwn = part.type === "thinking" || (part.type === "tool_call" && part.signature !== undefined);
+    return isItsOwn ? { ...part, provider, model } : part;
   }
 
   #count({ usage }: ModelAnswer): void {

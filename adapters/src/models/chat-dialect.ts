@@ -59,8 +59,9 @@ const KNOWN: readonly KnownDialect[] = [
   {
     types: ["google", "gemini"],
     hosts: ["generativelanguage.googleapis.com"],
-    // 400 'Unknown name …: Cannot find field' for whatever ai.google.dev/gemini-api/docs/openai does not document.
-    differs: { reasoningContent: false },
+    // 400 'Unknown name …: Cannot find field' for whatever ai.google.dev/gemini-api/docs/openai does not document. 400 "Function call is missing
+    // a thought_signature": ai.google.dev/gemini-api/docs/thought-signatures, musistudio/claude-code-router#1431, QwenLM/qwen-code#1187.
+    differs: { reasoningContent: false, thoughtSignatures: true },
   },
   {
     types: ["xai"],

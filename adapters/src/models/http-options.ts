@@ -47,6 +47,9 @@ const dialectSchema = v.strictObject({
   toolIds: v.optional(
     v.pipe(v.picklist(["any", "nine"]), v.description("`nine`: ids of tool calls are nine letters and digits.")),
   ),
+  thoughtSignatures: v.optional(
+    v.pipe(v.boolean(), v.description("Whether tool calls need Google's thought signatures, in `extra_content`.")),
+  ),
   user: v.optional(v.pipe(v.boolean(), v.description("Whether `user` is sent, which names the end user."))),
 });
 

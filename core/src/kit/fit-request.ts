@@ -163,13 +163,24 @@ function fitMessage(message: JsonRecord, dialect: ChatDialect, names: ToolNames,
   if (message["role"] === "tool") return changed(message, { tool_call_id: ids.answered(message["tool_call_id"]) });
   if (message["role"] !== "assistant" || !Array.isArray(message["tool_calls"])) return message;
   ids.next();
-  const calls = message["tool_calls"].map((call) =>
+  const made = message["tool_calls"].map((call) =>
     isRecord(call) ? changed(fitNamed(call, names), { id: ids.called(call["id"]) }) : call,
   );
+  const calls = dialect.thoughtSignatures ? withSignature(made) : made;
   // DeepSeek refuses a call without the field while it thinks. An empty text is enough: anomalyco/opencode#24722.
   const lacksReasoning =
     dialect.reasoningOfCalls === "required" && calls.length > 0 && message["reasoning_content"] === undefined;
   return { ...message, tool_calls: calls, ...(lacksReasoning && { reasoning_content: "" }) };
+}
+
+/** Google's documented value for calls of another model, which have no signature: ai.google.dev/gemini-api/docs/thought-signatures. */
+const NO_SIGNATURE = { google: { thought_signature: "skip_thought_signature_validator" } };
+
+/** Gemini signs the first of the calls that it makes at once. */
+function withSignature(calls: readonly unknown[]): readonly unknown[] {
+  const [first, ...others] = calls;
+  const isSigned = calls.some((call) => isRecord(call) && call["extra_content"] !== undefined);
+  return isSigned || !isRecord(first) ? calls : [{ ...first, extra_content: NO_SIGNATURE }, ...others];
 }
 
 /** Ids of calls that are unique in a conversation, and the results that belong to them. */

@@ -207,6 +207,10 @@ export type MessagePart =
       readonly toolId: string;
       readonly name: string;
       readonly arguments: unknown;
+      /** Sent back, unchanged, to the model that made it, which `provider` and `model` name. */
+      readonly signature?: string | undefined;
+      readonly provider?: string | undefined;
+      readonly model?: string | undefined;
       /** Written by the service, and not by engines: how a person decided about the call. */
       readonly decision?: CallDecision | undefined;
     }

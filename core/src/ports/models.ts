@@ -53,6 +53,8 @@ export interface ChatDialect {
   readonly userAfterTool: boolean;
   /** The form of the ids of tool calls. `nine`: nine letters and digits. */
   readonly toolIds: "any" | "nine";
+  /** Whether the first tool call of an assistant's message must have Google's thought signature, in `extra_content`. */
+  readonly thoughtSignatures: boolean;
   /** Whether it supports `user`, which names the end user. */
   readonly user: boolean;
 }
@@ -67,6 +69,7 @@ export const PUBLISHED_CHAT_DIALECT: ChatDialect = {
   turns: "free",
   userAfterTool: true,
   toolIds: "any",
+  thoughtSignatures: false,
   user: true,
 };
 

@@ -221,7 +221,7 @@ describe("what is known of vendors", () => {
     ],
     ["https://api.groq.com/openai/v1", { reasoning: "none", reasoningContent: false }],
     ["https://api.deepseek.com/v1", { maxTokens: "max_tokens", reasoningOfCalls: "required" }],
-    ["https://generativelanguage.googleapis.com/v1beta/openai", { reasoningContent: false }],
+    ["https://generativelanguage.googleapis.com/v1beta/openai", { reasoningContent: false, thoughtSignatures: true }],
     ["https://api.x.ai/v1", { reasoning: "none" }],
     ["https://eu-west-1.api.x.ai/v1", { reasoning: "none" }],
     ["https://api.together.xyz/v1", { maxTokens: "max_tokens" }],
@@ -253,7 +253,7 @@ describe("what is known of vendors", () => {
       const [, , knownBy = "", differs = ""] = row.split("|").map((cell) => cell.trim());
       const names = knownBy === "" ? [...known.keys()].at(-1)! : knownBy;
       const [, key, value] = /^`(\w+): (\w+)`$/.exec(differs) ?? [];
-      const said = value === "false" ? false : value;
+      const said = value === "true" || value === "false" ? value === "true" : value;
       known.set(names, { ...known.get(names), ...(key !== undefined && { [key]: said }) });
     }
     expect(known.size).toBe(12);

@@ -3,7 +3,7 @@ import { CALLERS } from "../../harness/callers.ts";
 import { type FakeUpstream, startFakeUpstream } from "../../harness/fake-upstream.ts";
 import { type ProxyApp, startProxy } from "../../harness/proxy-app.ts";
 import { refusalOf, refusingModel, type Vendor } from "../../harness/vendor-refusals.ts";
-import { json } from "../../harness/upstream-answers.ts";
+import { events, json } from "../../harness/upstream-answers.ts";
 
 const LONG = `mcp__a-server-with-a-long-name__${"and_a_tool_with_a_long_name_".repeat(3)}`;
 const OTHER = `${LONG}2`;
@@ -55,6 +55,7 @@ describe("a conversation that vendors refuse as it is", () => {
     any: "openai",
     mistral: "mistral",
     deepseek: "deepseek",
+    google: "google",
     vllm: "template",
     ollama: "template",
   };
@@ -103,6 +104,38 @@ describe("a conversation that vendors refuse as it is", () => {
     );
     const { tools, tool_choice: choice } = await sent();
     expect(choice.function.name).toBe(tools[0].function.name);
+  });
+
+  it.each([false, true])("a signature of a call comes back to its provider, and to no other (stream: %s)", async (stream) => {
+    const signature = "signed/+==é";
+    const extra = { extra_content: { google: { thought_signature: signature } } };
+    const calls = ["a", "b"].map((id, index) => ({
+      ...{ index, id, type: "function", function: { name: "search", arguments: "{}" } },
+      ...(index === 0 && extra),
+    }));
+    const choice = { index: 0, finish_reason: "tool_calls" };
+    const message = { role: "assistant", content: null, tool_calls: calls };
+    upstream.answerNext(
+      stream
+        ? events([`data: ${JSON.stringify({ choices: [{ ...choice, delta: message }] })}\n\n`, "data: [DONE]\n\n"])
+        : json(200, { choices: [{ ...choice, message }] }),
+    );
+    const ask = CALLERS.messages.request("go", { stream });
+    const { text } = await send("google", "/v1/messages", ask);
+    const ids = [...text.matchAll(/"type":"tool_use","id":"([\w-]+)"/g)].map(([, id]) => id!);
+    expect(ids).toEqual([expect.stringMatching(/^a-thought-/), "b"]);
+    const messages = [
+      { role: "user", content: "go" },
+      { role: "assistant", content: ids.map((id) => ({ type: "tool_use", id, name: "search", input: {} })) },
+      { role: "user", content: ids.map((id) => ({ type: "tool_result", tool_use_id: id, content: "found" })) },
+    ];
+    for (const type of ["google", "mistral"]) {
+      upstream.reset();
+      upstream.answerAll(refusingModel(TYPES[type]!));
+      expect((await send(type, "/v1/messages", CALLERS.messages.request("", { messages }))).status).toBe(200);
+      const [{ extra_content: sentExtra }] = (await sent()).messages[1].tool_calls;
+      expect(sentExtra).toEqual(type === "google" ? extra.extra_content : undefined);
+    }
   });
 
   it("results stay with their calls, although the model repeated the id", async () => {

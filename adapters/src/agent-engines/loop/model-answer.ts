@@ -2,12 +2,18 @@ import { parseJson, ports } from "@portico/core";
 import { isRecord } from "@portico/core/contract";
 import type { StreamPart } from "./language-model.ts";
 import { AnswerBroken } from "./model-refused.ts";
+import { CHAT_PROVIDER } from "./open-language-model.ts";
 
 /** The result of one model call, as a durable step stores it. */
 export interface ModelAnswer {
   readonly parts: readonly ports.MessagePart[];
   /** Tool calls in order. `arguments` is undefined if they were not a JSON object. */
-  readonly calls: readonly { readonly callId: string; readonly name: string; readonly arguments?: unknown }[];
+  readonly calls: readonly {
+    readonly callId: string;
+    readonly name: string;
+    readonly arguments?: unknown;
+    readonly signature?: string;
+  }[];
   readonly usage: Omit<ports.TurnUsage, "modelCalls">;
   /** Why the provider cut the answer. Absent if the model stopped by itself. */
   readonly cut?: AnswerCut | undefined;
@@ -58,7 +64,11 @@ export class AnswerInProgress {
           throw new AnswerBroken(`The model's answer has more than ${ports.ANSWER_TOOL_CALLS} tool calls`);
         return undefined;
       case "tool-call":
-        this.#calls.push({ callId: part.toolCallId, name: part.toolName, ...argumentsOf(part.input) });
+        this.#calls.push({
+          ...{ callId: part.toolCallId, name: part.toolName },
+          ...argumentsOf(part.input),
+          ...callSignature(part.providerMetadata),
+        });
         return undefined;
       case "finish": {
         const { inputTokens, outputTokens } = part.usage;
@@ -108,6 +118,12 @@ function signed(metadata: Readonly<Record<string, unknown>> | undefined): { sign
     ...(typeof signature === "string" && { signature }),
     ...(typeof redactedData === "string" && { redacted: redactedData }),
   };
+}
+
+/** Google's signature of a call, as the library for Chat Completions gives it. */
+function callSignature(metadata: Readonly<Record<string, unknown>> | undefined): { signature?: string } {
+  const { thoughtSignature } = (metadata?.[CHAT_PROVIDER] ?? {}) as { thoughtSignature?: unknown };
+  return typeof thoughtSignature === "string" ? { signature: thoughtSignature } : {};
 }
 
 function argumentsOf(input: string): { readonly arguments?: unknown } {

@@ -4,6 +4,9 @@ import type { LanguageModel } from "./language-model.ts";
 import { measuredModel, type ModelMeter } from "./measured-model.ts";
 import { modelFetch } from "./model-fetch.ts";
 
+/** The name under which the library for Chat Completions gives and takes what is a vendor's own. */
+export const CHAT_PROVIDER = "chat";
+
 /** The SDK's adapters require an address and a key. Neither leaves the process. */
 const NOWHERE = { baseURL: "http://model.invalid/v1", apiKey: "none" };
 
@@ -34,6 +37,6 @@ async function unmeasured(
     const limited = max_tokens === undefined ? body : { ...body, [maxTokens]: max_tokens };
     return { ...fitChatRequest(limited, dialect).body };
   };
-  const options = { ...NOWHERE, name: "chat", fetch, includeUsage, transformRequestBody, supportsStructuredOutputs: true };
+  const options = { ...NOWHERE, name: CHAT_PROVIDER, fetch, includeUsage, transformRequestBody, supportsStructuredOutputs: true };
   return createOpenAICompatible(options).languageModel(model) as LanguageModel;
 }

@@ -1,5 +1,6 @@
 import type { ports } from "@portico/core";
 import { isRecord } from "@portico/core/contract";
+import { CHAT_PROVIDER } from "./open-language-model.ts";
 import type { FunctionTool, Prompt, PromptMessage } from "./language-model.ts";
 
 type Content<R extends PromptMessage["role"]> = Exclude<Extract<PromptMessage, { role: R }>["content"], string>[number];
@@ -48,12 +49,19 @@ function toMessage({ role, parts }: ports.ConversationMessage, asked: AskedModel
             toolCallId: part.callId,
             toolName: part.name,
             input: isRecord(part.arguments) ? part.arguments : {},
+            ...signatureOf(part, asked),
           },
         ];
       }
       return part.type === "thinking" ? toReasoning(part, asked, isNow) : [];
     }),
   };
+}
+
+/** A signature is sent back to the model that made it. */
+function signatureOf({ signature, provider, model }: Extract<ports.MessagePart, { type: "tool_call" }>, asked: AskedModel) {
+  if (signature === undefined || provider !== asked.provider || model !== asked.model) return {};
+  return { providerOptions: { [CHAT_PROVIDER]: { thoughtSignature: signature } } };
 }
 
 const SUMMARY_HEAD = "[The conversation has become too long to be shown whole. You wrote this summary of its earlier part.]";

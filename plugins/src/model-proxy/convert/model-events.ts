@@ -16,7 +16,14 @@ export type ModelEvent =
   /**
    * `call` numbers the tool calls of one answer from 0, independent of the upstream's indexes. `id` is "" if the upstream gave no id.
    */
-  | { readonly type: "tool-start"; readonly call: number; readonly id: string; readonly name: string }
+  | {
+      readonly type: "tool-start";
+      readonly call: number;
+      readonly id: string;
+      readonly name: string;
+      /** The provider needs it back with the call. */
+      readonly signature?: string;
+    }
   /** A piece of the arguments' JSON text. */
   | { readonly type: "tool-arguments"; readonly call: number; readonly json: string }
   /** The arguments of this call are complete. */

@@ -31,6 +31,28 @@ export function toolIdForChat(id: string): string {
   return originalOf(id) ?? digest(HASHED_FOR_CHAT, id);
 }
 
+const SIGNED = "-thought-";
+/** Signatures of known models have some kilobytes at most. */
+const SIGNATURE_LENGTH = 32_768;
+
+/**
+ * The id of a call with the signature that its provider needs back. Messages has no other place that callers return unchanged with a call,
+ * and that other providers accept, if a conversation moves to one.
+ */
+export function signedToolId(id: string, signature: string | undefined): string {
+  if (signature === undefined || signature.length > SIGNATURE_LENGTH) return id;
+  return id + SIGNED + Buffer.from(signature).toString("base64url");
+}
+
+/** The parts of an id from `signedToolId`. */
+export function readSignedToolId(id: string): { readonly id: string; readonly signature?: string } {
+  const at = id.lastIndexOf(SIGNED);
+  const encoded = at === -1 ? "" : id.slice(at + SIGNED.length);
+  const signature = Buffer.from(encoded, "base64url");
+  if (encoded === "" || signature.toString("base64url") !== encoded) return { id };
+  return { id: id.slice(0, at), signature: signature.toString() };
+}
+
 /**
  * An id for the `turn`-th legacy `function_call` of a request, because such calls have no id. It begins like an escaped id but is not a
  * valid one, so that it never equals an id of a caller.

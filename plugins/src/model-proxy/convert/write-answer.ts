@@ -4,7 +4,7 @@ import { chatFinishReason, messagesStopReason } from "./answer/finish-reason.ts"
 import { chatUsage, mergeUsage, messagesUsage } from "./answer/usage.ts";
 import { isJsonObject, type JsonObject, parseExactly } from "./json.ts";
 import type { FinishReason, ModelError, ModelEvent, Usage } from "./model-events.ts";
-import { toolIdForChat, toolIdForMessages } from "./tool-ids.ts";
+import { signedToolId, toolIdForChat, toolIdForMessages } from "./tool-ids.ts";
 
 /**
  * Writes a whole answer as a Messages message.
@@ -34,7 +34,7 @@ function contentBlock(block: ContentBlock, answer: WholeAnswer, ids: AnswerToolI
     case "redacted-thinking":
       return { type: "redacted_thinking", data: block.text };
     case "tool": {
-      const id = toolIdForMessages(ids.next(block.call, block.id));
+      const id = signedToolId(toolIdForMessages(ids.next(block.call, block.id)), block.callSignature);
       return { type: "tool_use", id, name: block.name, input: toolInput(block, answer) };
     }
     default:

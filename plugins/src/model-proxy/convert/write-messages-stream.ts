@@ -4,7 +4,7 @@ import { messagesStopReason } from "./answer/finish-reason.ts";
 import { mergeUsage, messagesDeltaUsage, messagesUsage } from "./answer/usage.ts";
 import { streamErrorEvent } from "./errors.ts";
 import type { ModelEvent, StreamWriter, Usage } from "./model-events.ts";
-import { toolIdForMessages } from "./tool-ids.ts";
+import { signedToolId, toolIdForMessages } from "./tool-ids.ts";
 
 const PING = 'event: ping\ndata: {"type": "ping"}\n\n';
 
@@ -144,7 +144,7 @@ export class MessagesBlocks {
       case "redacted-thinking":
         return { type: "redacted_thinking", data: block.text };
       case "tool": {
-        const id = toolIdForMessages(this.#ids.next(block.call, block.id));
+        const id = signedToolId(toolIdForMessages(this.#ids.next(block.call, block.id)), block.callSignature);
         return { type: "tool_use", id, name: block.name, input: {} };
       }
       default:

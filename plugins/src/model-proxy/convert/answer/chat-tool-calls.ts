@@ -7,6 +7,8 @@ interface Call {
   id: string | undefined;
   /** It may come in pieces, so the call is announced with its first arguments. */
   name: string;
+  /** Google's thought signature. */
+  signature: string | undefined;
   /** Its number in the events; undefined until the call is announced. */
   number: number | undefined;
   /** Arguments that came before the call could be announced. */
@@ -51,7 +53,7 @@ export class ChatToolCalls {
     for (const [position, delta] of (deltas as readonly Json[]).entries()) {
       if (!isJsonObject(delta)) continue;
       // Some vendors leave out the index. The position in the list is used instead.
-      this.#take(typeof delta.index === "number" ? delta.index : position, delta.id, delta.function);
+      this.#take(typeof delta.index === "number" ? delta.index : position, delta.id, delta.function, delta.extra_content);
     }
   }
 
@@ -78,7 +80,7 @@ export class ChatToolCalls {
     return !this.#nameless;
   }
 
-  #take(index: number, rawId: Json | undefined, rawFunction: Json | undefined): void {
+  #take(index: number, rawId: Json | undefined, rawFunction: Json | undefined, extra?: Json): void {
     const called: JsonObject = isJsonObject(rawFunction) ? rawFunction : {};
     const id = typeof rawId === "string" && rawId !== "" ? rawId : undefined;
     const name = typeof called.name === "string" ? called.name : "";
@@ -91,6 +93,7 @@ export class ChatToolCalls {
     this.#last = call;
 
     call.id ??= id;
+    call.signature ??= thoughtSignature(extra);
     if (call.number === undefined) {
       call.name = joinName(call.name, name);
       if (piece.trim() !== "" && isPlaceholder(call.held)) {
@@ -120,7 +123,15 @@ export class ChatToolCalls {
       this.#announce(before);
       this.#end(before);
     }
-    const call: Call = { id: undefined, name: "", number: undefined, held: "", progress: new JsonProgress(), ended: false };
+    const call: Call = {
+      id: undefined,
+      name: "",
+      signature: undefined,
+      number: undefined,
+      held: "",
+      progress: new JsonProgress(),
+      ended: false,
+    };
     this.#current.set(index, call);
     this.#open.add(call);
     return call;
@@ -130,7 +141,11 @@ export class ChatToolCalls {
     if (call.number !== undefined || call.name === "") return;
     call.number = this.#count;
     this.#count += 1;
-    this.#emit({ type: "tool-start", call: call.number, id: call.id ?? "", name: call.name });
+    const { signature } = call;
+    this.#emit({
+      ...{ type: "tool-start", call: call.number, id: call.id ?? "", name: call.name },
+      ...(signature !== undefined && { signature }),
+    });
     if (call.held !== "") this.#emit({ type: "tool-arguments", call: call.number, json: call.held });
     call.held = "";
   }
@@ -141,6 +156,13 @@ export class ChatToolCalls {
     this.#nameless ||= call.number === undefined && call.held !== "";
     if (call.number !== undefined) this.#emit({ type: "tool-end", call: call.number });
   }
+}
+
+/** Gemini 3 refuses a later request without it: ai.google.dev/gemini-api/docs/thought-signatures. */
+function thoughtSignature(extra: Json | undefined): string | undefined {
+  const google = isJsonObject(extra) ? extra.google : undefined;
+  const signature = isJsonObject(google) ? google.thought_signature : undefined;
+  return typeof signature === "string" && signature !== "" ? signature : undefined;
 }
 
 /** Whether a delta on the index of `call` begins another call. */

@@ -12,6 +12,8 @@ export interface ContentBlock {
   readonly call: number;
   readonly id: string;
   readonly name: string;
+  /** For tool calls: what the provider needs back with the call. */
+  readonly callSignature?: string | undefined;
 }
 
 const NO_CALL = { call: -1, id: "", name: "" } as const;
@@ -36,7 +38,15 @@ export class ContentBlocks {
         return this.#begin({ kind: "redacted-thinking", text: event.data, ended: true, ...NO_CALL });
       case "tool-start": {
         if (this.#calls.has(event.call)) return undefined;
-        const block = this.#begin({ kind: "tool", text: "", ended: false, call: event.call, id: event.id, name: event.name });
+        const block = this.#begin({
+          kind: "tool",
+          text: "",
+          ended: false,
+          call: event.call,
+          id: event.id,
+          name: event.name,
+          callSignature: event.signature,
+        });
         this.#calls.set(event.call, block);
         return block;
       }

@@ -12,7 +12,7 @@ import {
   readOptional,
   readString,
 } from "../request/fields.ts";
-import { toolIdForChat, toolIdForMessages } from "../tool-ids.ts";
+import { readSignedToolId, toolIdForChat, toolIdForMessages } from "../tool-ids.ts";
 import { documentToChat, imageToChat, imageToMessages, searchResultToChat } from "./media-parts.ts";
 import { BLOCK_SEPARATOR, isBlank, readText } from "./text-parts.ts";
 import { TOOL_ERROR_MARK } from "./tool-error-mark.ts";
@@ -21,15 +21,17 @@ const TOOL_USE_FIELDS = new Set(["type", "id", "name", "input", "caller"]);
 const TOOL_CALL_FIELDS = new Set(["type", "id", "function", "index"]);
 const FUNCTION_FIELDS = new Set(["name", "arguments"]);
 
-/** Converts a `tool_use` block to a tool call. Its input becomes JSON text. */
-export function toolUseToChat(block: JsonObject, path: string, dropped: Dropped): JsonObject {
+/** Converts a `tool_use` block to a tool call. Its input becomes JSON text. `takesSignature`: the provider needs its signature back. */
+export function toolUseToChat(block: JsonObject, path: string, takesSignature: boolean, dropped: Dropped): JsonObject {
   if (isJsonObject(block.caller) && block.caller.type !== "direct") {
     throw new ConversionRefused(`${path}.caller`, "only the model itself can call a tool here");
   }
   dropUnknown(block, TOOL_USE_FIELDS, "messages.content.", dropped);
   const input = isAbsent(block.input) ? {} : readObject(block.input, `${path}.input`);
+  const { id, signature } = readSignedToolId(readString(block.id, `${path}.id`));
   return {
-    id: toolIdForChat(readString(block.id, `${path}.id`)),
+    id: toolIdForChat(id),
+    ...(takesSignature && signature !== undefined && { extra_content: { google: { thought_signature: signature } } }),
     type: "function",
     function: { name: readString(block.name, `${path}.name`), arguments: writeArguments(input, `${path}.input`) },
   };
@@ -95,7 +97,7 @@ export interface ChatToolResult {
 /** Converts a `tool_result` block to a tool message. Its images and files go into `attachments`. */
 export function toolResultToChat(block: JsonObject, path: string, dropped: Dropped): ChatToolResult {
   dropUnknown(block, TOOL_RESULT_FIELDS, "messages.content.", dropped);
-  const id = toolIdForChat(readString(block.tool_use_id, `${path}.tool_use_id`));
+  const id = toolIdForChat(readSignedToolId(readString(block.tool_use_id, `${path}.tool_use_id`)).id);
   const failed = readOptional(block.is_error, `${path}.is_error`, readBoolean);
   const texts: string[] = [];
   const attachments: JsonObject[] = [];

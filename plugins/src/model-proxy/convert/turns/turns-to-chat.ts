@@ -72,7 +72,7 @@ function userBlockToChat(block: JsonObject, path: string, dropped: Dropped): rea
 function assistantToChat(
   content: Json | undefined,
   path: string,
-  { reasoningContent }: ports.ChatDialect,
+  { reasoningContent, thoughtSignatures }: ports.ChatDialect,
   dropped: Dropped,
 ): readonly JsonObject[] {
   if (typeof content === "string") return [{ role: "assistant", content }];
@@ -89,7 +89,7 @@ function assistantToChat(
       const piece = readText(block, blockPath, dropped);
       text += text === "" || textFollows ? piece : BLOCK_SEPARATOR + piece;
     } else if (block.type === "tool_use") {
-      calls.push(toolUseToChat(block, blockPath, dropped));
+      calls.push(toolUseToChat(block, blockPath, thoughtSignatures, dropped));
     } else if (block.type === "thinking" || block.type === "redacted_thinking") {
       if (!reasoningContent) dropped.add(`messages.content.${block.type}`);
       thinking.push(block);
