@@ -5,7 +5,7 @@ import { readAgentCopies } from "@portico/adapters/stores/agent-documents";
 import type { DocumentReading, DocumentsAt } from "@portico/adapters/stores/documents-at";
 import { openTemporaryFolder } from "@portico/adapters/stores/temporary-folder";
 import { readWorkflowDocuments } from "@portico/adapters/stores/workflow-documents";
-import { ports } from "@portico/core";
+import { findShortage, ports } from "@portico/core";
 import { otherDocuments } from "@portico/presets/platform/stores-file";
 import { VERSION } from "@portico/presets/platform/version";
 import { agentsAt, definitionsAt } from "@portico/presets/settings/documents-place";
@@ -115,6 +115,9 @@ export async function backUp(flags: SettingsFlags, file: string, { force, gzip }
 function toFailure(error: unknown, file: string): unknown {
   if (error instanceof CommandFailed || !(error instanceof Error)) return error;
   const { code, syscall } = error as NodeJS.ErrnoException;
+  // The copy of the records stands beside the archive, so that the archive's disk is full.
+  if ("errcode" in error && findShortage(error) === "storage_full")
+    return new CommandFailed(`${file} cannot be written (ENOSPC)`, EXIT.cannotCreate, error);
   if ("errstr" in error) {
     const words = `The records store cannot be copied (${String(error.errstr)}); portico doctor says more`;
     return new CommandFailed(words, EXIT.unavailable, error);

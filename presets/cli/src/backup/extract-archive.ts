@@ -2,9 +2,8 @@ import { createHash } from "node:crypto";
 import { createReadStream, mkdirSync } from "node:fs";
 import { open, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { Readable } from "node:stream";
 import { finished } from "node:stream/promises";
-import type { ReadableStream } from "node:stream/web";
+import { ReadableStream } from "node:stream/web";
 import { createGunzip } from "node:zlib";
 import { createTarDecoder, type TarHeader } from "modern-tar";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
@@ -79,9 +78,8 @@ async function* readArchive(file: string): AsyncGenerator<FoundEntry, void> {
   const bytes = isGzip ? source.pipe(createGunzip()) : source;
   source.on("error", (error) => bytes.destroy(error));
   const decoder = createTarDecoder({ strict: true });
-  const entries = (Readable.toWeb(bytes) as ReadableStream<Uint8Array>).pipeThrough(
-    decoder as never,
-  ) as ReadableStream<FoundEntry>;
+  // `Readable.toWeb` throws outside of any promise if its stream is cancelled while data arrives.
+  const entries = ReadableStream.from<Uint8Array>(bytes).pipeThrough(decoder as never) as ReadableStream<FoundEntry>;
   const reader = entries.getReader();
   try {
     for (;;) {
