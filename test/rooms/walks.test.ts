@@ -11,11 +11,11 @@ import { root } from "./repository.ts";
 const LIMITS: Readonly<Record<string, number>> = {
   "`createApp(local)`": 321, // 300
   "a same-protocol call": 59, // 45
-  "a converted call": 74, // 65
-  "a converted stream": 75,
-  "a webhook to its run's end": 130, // 100
+  "a converted call": 76, // 65; one file more makes requests valid for their provider
+  "a converted stream": 77,
+  "a webhook to its run's end": 132, // 100
   "a trigger to its run's end": 110, // 90
-  "a query to its receipt, with the client": 152, // 120
+  "a query to its receipt, with the client": 154, // 120
 };
 
 it("no action enters more files than its limit", { timeout: 180_000 }, async () => {
