@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import type { ChatDialect } from "../ports/models.ts";
 import { isRecord } from "./json-object.ts";
+import { isBlank } from "./text.ts";
 
 type JsonRecord = Readonly<Record<string, unknown>>;
 
@@ -22,7 +23,7 @@ const CHAT_CALL_ID = 40;
 /** Stands for the assistant where a vendor requires a turn of it. */
 const ASSISTANT_PLACEHOLDER = "(continue)";
 /** Stands for a message without content, which vendors refuse. */
-const EMPTY_PLACEHOLDER = "(empty message)";
+export const EMPTY_PLACEHOLDER = "(empty message)";
 
 /**
  * Makes a Chat Completions request valid for a provider of this dialect. It changes the form and never the meaning: names and ids of tools,
@@ -52,7 +53,7 @@ export function fitMessagesRequest(body: JsonRecord): FittedRequest {
     return changed(block, { tool_use_id: ids.answered(block["tool_use_id"]), content: said });
   };
   const fitContent = (content: unknown): unknown => {
-    if (typeof content === "string") return content.trim() === "" ? EMPTY_PLACEHOLDER : content;
+    if (typeof content === "string") return isBlank(content) ? EMPTY_PLACEHOLDER : content;
     if (!Array.isArray(content)) return content;
     ids.next();
     const blocks = content.filter((block) => !isBlankText(block)).map(fitBlock);
@@ -71,7 +72,7 @@ export function fitMessagesRequest(body: JsonRecord): FittedRequest {
 
 /** Messages refuses text blocks of white space alone: from then on, each request with the conversation (kibitz#87). */
 function isBlankText(block: unknown): boolean {
-  return isRecord(block) && block["type"] === "text" && typeof block["text"] === "string" && block["text"].trim() === "";
+  return isRecord(block) && block["type"] === "text" && typeof block["text"] === "string" && isBlank(block["text"]);
 }
 
 function fitMessagesTool(tool: unknown, names: ToolNames): unknown {
@@ -158,7 +159,7 @@ function fitMessages(messages: readonly unknown[], dialect: ChatDialect, names: 
 }
 
 function fitMessage(message: JsonRecord, dialect: ChatDialect, names: ToolNames, ids: CallIds): JsonRecord {
-  if (message["role"] === "user" && typeof message["content"] === "string" && message["content"].trim() === "")
+  if (message["role"] === "user" && typeof message["content"] === "string" && isBlank(message["content"]))
     return { ...message, content: EMPTY_PLACEHOLDER };
   if (message["role"] === "tool") return changed(message, { tool_call_id: ids.answered(message["tool_call_id"]) });
   if (message["role"] !== "assistant" || !Array.isArray(message["tool_calls"])) return message;

@@ -10,5 +10,5 @@ export { JobPool, type JobPoolOptions, PoolBusy } from "./job-pool.ts";
 export { JobOutOfMemory, JobOverran, type JobRun, JobThread, type JobThreadOptions, ThreadCrashed } from "./job-thread.ts";
 export { registerProcess, type SharedPorts, sharedPorts } from "./other-processes.ts";
 export { listenForJobs } from "./listen-for-jobs.ts";
-export { withoutByteOrderMark } from "./text.ts";
-export { fitChatRequest, fitMessagesRequest, type FittedRequest, wellFormedJson } from "./fit-request.ts";
+export { isBlank, withoutByteOrderMark } from "./text.ts";
+export { EMPTY_PLACEHOLDER, fitChatRequest, fitMessagesRequest, type FittedRequest, wellFormedJson } from "./fit-request.ts";

@@ -70,3 +70,9 @@ export function withoutEnd(text: string, character: string): string {
   while (end > 0 && text[end - 1] === character) end--;
   return text.slice(0, end);
 }
+
+/** Whether a text has only white space. */
+export function isBlank(text: string): boolean {
+  // trim() would copy a long text only to compare it.
+  return !/\S/.test(text);
+}

@@ -109,8 +109,8 @@ function readerFor(provider: ports.ModelProvider, answer: ports.ModelAnswer): St
   let reader: StreamReader | undefined;
   return {
     push(chunk) {
-      const first = firstByte(chunk);
-      if (first !== undefined) reader ??= isStream(first, answer) ? streamReader(provider) : wholeReader(provider);
+      const first = reader ? undefined : firstByte(chunk);
+      if (first !== undefined) reader = isStream(first, answer) ? streamReader(provider) : wholeReader(provider);
       return reader ? reader.push(chunk) : [];
     },
     end: () => (reader ?? (isEventStream(answer) ? streamReader(provider) : wholeReader(provider))).end(),

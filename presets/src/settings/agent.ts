@@ -53,7 +53,7 @@ export const agentSchema = v.optional(
       fromEnv(
         "PORTICO_CONSOLE",
         v.boolean(),
-        "Whether the web console is served at `/`. Default: the preset's (`local`: yes, `agent`: no).",
+        "Whether the web console is served at `/`. Default: the preset's (`local`: yes if `@portico/console` is installed, `agent`: no).",
       ),
     ),
     webhooks: v.optional(v.strictObject({ ...agentWebhookSettings, ...backgroundTurnsSettings }), {}),

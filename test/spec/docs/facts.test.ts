@@ -9,7 +9,8 @@ import { STREAM_EVENT_CHARACTERS } from "../../../plugins/src/model-proxy/conver
 import { ERROR_MESSAGE_CHARACTERS } from "../../../plugins/src/model-proxy/convert/read-upstream-error.ts";
 import { DEFAULT_MAX_TOKENS, DEFAULT_MAX_TOKENS_THINKING } from "../../../plugins/src/model-proxy/convert/request/parameters.ts";
 import { TOOL_ERROR_MARK } from "../../../plugins/src/model-proxy/convert/turns/tool-error-mark.ts";
-import { EMPTY_PLACEHOLDER, START_PLACEHOLDER } from "../../../plugins/src/model-proxy/convert/turns/turns-to-messages.ts";
+import { EMPTY_PLACEHOLDER } from "@portico/core/kit";
+import { START_PLACEHOLDER } from "../../../plugins/src/model-proxy/convert/turns/turns-to-messages.ts";
 import * as limits from "../../../plugins/src/model-proxy/limits.ts";
 import { workflowServiceContract } from "../../../plugins/src/workflow-service/contract.ts";
 import { workflowEditingContract } from "../../../plugins/src/workflow-service/editing-contract.ts";

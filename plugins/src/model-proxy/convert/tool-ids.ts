@@ -32,7 +32,7 @@ export function toolIdForChat(id: string): string {
 }
 
 const SIGNED = "-thought-";
-/** Signatures of known models have some kilobytes at most. */
+/** Callers may not keep ids that are longer. */
 const SIGNATURE_LENGTH = 32_768;
 
 /**

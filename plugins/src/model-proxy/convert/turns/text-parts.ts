@@ -40,12 +40,6 @@ export function chatContent(parts: readonly JsonObject[]): Json {
   return parts.map((part) => part.text).join(BLOCK_SEPARATOR);
 }
 
-/** Text blocks of only whitespace are left out, because Messages refuses them. */
-export function isBlank(text: string): boolean {
-  // trim() would copy a long text only to compare it.
-  return !/\S/.test(text);
-}
-
 /** A text block of Messages, or part of Chat Completions. */
 export function textBlock(text: string): JsonObject {
   return { type: "text", text };

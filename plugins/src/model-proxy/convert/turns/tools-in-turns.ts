@@ -1,3 +1,4 @@
+import { isBlank } from "@portico/core/kit";
 import { isJsonObject, type Json, type JsonObject, type JsonObjectDraft, parseExactly, writeExactly } from "../json.ts";
 import { takeCacheMark, withCacheMark } from "../request/cache-mark.ts";
 import {
@@ -14,7 +15,7 @@ import {
 } from "../request/fields.ts";
 import { readSignedToolId, toolIdForChat, toolIdForMessages } from "../tool-ids.ts";
 import { documentToChat, imageToChat, imageToMessages, searchResultToChat } from "./media-parts.ts";
-import { BLOCK_SEPARATOR, isBlank, readText } from "./text-parts.ts";
+import { BLOCK_SEPARATOR, readText } from "./text-parts.ts";
 import { TOOL_ERROR_MARK } from "./tool-error-mark.ts";
 
 const TOOL_USE_FIELDS = new Set(["type", "id", "name", "input", "caller"]);

@@ -1,3 +1,4 @@
+import { EMPTY_PLACEHOLDER, isBlank } from "@portico/core/kit";
 import type { Json, JsonObject } from "../json.ts";
 import { markLast, takeCacheMark, withCacheMark } from "../request/cache-mark.ts";
 import {
@@ -13,13 +14,12 @@ import {
 } from "../request/fields.ts";
 import { toolIdForFunctionCall, toolIdForMessages } from "../tool-ids.ts";
 import { fileToMessages, imageToMessages } from "./media-parts.ts";
-import { instructionInPlace, isBlank, readText, systemToMessages, textBlock } from "./text-parts.ts";
+import { instructionInPlace, readText, systemToMessages, textBlock } from "./text-parts.ts";
 import { thinkingToMessages } from "./thinking-blocks.ts";
 import { functionCallToMessages, toolCallToMessages, toolResultToMessages } from "./tools-in-turns.ts";
 
-/** Messages requires a user's turn first, and refuses an empty turn. */
+/** Messages requires a user's turn first. */
 export const START_PLACEHOLDER = "(start of conversation)";
-export const EMPTY_PLACEHOLDER = "(empty message)";
 
 const SPOKEN_FIELDS = new Set(["role", "content"]);
 const TOOL_FIELDS = new Set(["role", "content", "tool_call_id"]);
