@@ -19,6 +19,7 @@ export { isRecord, jsonObject, objectOnly, record } from "./kit/json-object.ts";
 export { callFilters, modelCallers, modelUsage } from "./kit/model-usage.ts";
 export { RUN_SEARCH, searchTime } from "./kit/run-search.ts";
 export { quoteLongNumbers } from "./kit/parse-json.ts";
+export { TOOL_ERROR_MARK } from "./model-protocols/turns/tool-error-mark.ts";
 export { readParameters } from "./kit/json-object.ts";
 export { visibleJson, visibleText } from "./kit/text.ts";
 export { type Contract, type ContractDefaults, defineContract, type RouteContract, reply } from "./grammar/contract.ts";

@@ -11,4 +11,3 @@ export { JobOutOfMemory, JobOverran, type JobRun, JobThread, type JobThreadOptio
 export { registerProcess, type SharedPorts, sharedPorts } from "./other-processes.ts";
 export { listenForJobs } from "./listen-for-jobs.ts";
 export { isBlank, withoutByteOrderMark } from "./text.ts";
-export { EMPTY_PLACEHOLDER, fitChatRequest, fitMessagesRequest, type FittedRequest, wellFormedJson } from "./fit-request.ts";

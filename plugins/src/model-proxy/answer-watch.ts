@@ -1,9 +1,15 @@
 import type { Transform } from "node:stream";
 import type { ports } from "@portico/core";
+import {
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  mergeUsage,
+  readChatUsage,
+  readMessagesUsage,
+  type Usage,
+} from "@portico/core/model-protocols";
 import { createDecoder } from "./content-encoding.ts";
-import { mergeUsage, readChatUsage, readMessagesUsage } from "./convert/answer/usage.ts";
-import { isJsonObject, type Json, type JsonObject } from "./convert/json.ts";
-import type { Usage } from "./convert/model-events.ts";
 import { ANSWER_BYTES, WATCHED_AHEAD_BYTES } from "./limits.ts";
 import type { Protocol } from "./protocol.ts";
 

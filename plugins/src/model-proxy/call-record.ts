@@ -1,7 +1,6 @@
 import { type Exchange, ports, type RequestHead } from "@portico/core";
+import { mergeUsage, type Usage } from "@portico/core/model-protocols";
 import type { AnswerWatch } from "./answer-watch.ts";
-import { mergeUsage } from "./convert/answer/usage.ts";
-import type { Usage } from "./convert/model-events.ts";
 import type { OwnCredentials } from "./own-credentials.ts";
 import type { Protocol } from "./protocol.ts";
 import type { SafeToken } from "./safe-tokens.ts";

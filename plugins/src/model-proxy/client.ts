@@ -1,3 +1,3 @@
 // What programs that call models share with the service. It runs in browsers.
-export { TOOL_ERROR_MARK } from "./convert/turns/tool-error-mark.ts";
+export { TOOL_ERROR_MARK } from "@portico/core/contract";
 export { REQUEST_BYTES } from "./limits.ts";

@@ -1,6 +1,5 @@
 import { listenForJobs } from "@portico/core/kit";
-import { ConversionRefused } from "./convert/request/fields.ts";
-import { convertRequest, handedOver } from "./convert/convert-request.ts";
+import { ConversionRefused, convertRequest, handedOver } from "@portico/core/model-protocols";
 import type { ConversionJob, ConversionResult } from "./request-converter.ts";
 
 // Runs in a worker thread, for large bodies: parsing them on the event loop would delay all other callers.

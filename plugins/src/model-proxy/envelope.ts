@@ -1,7 +1,5 @@
 import type { Envelope, ServiceError } from "@portico/core/contract";
-import { errorBody } from "./convert/errors.ts";
-import { isJsonObject } from "./convert/json.ts";
-import type { ModelErrorKind } from "./convert/model-events.ts";
+import { errorBody, isJsonObject, type ModelErrorKind } from "@portico/core/model-protocols";
 import type { Protocol } from "./protocol.ts";
 
 /**

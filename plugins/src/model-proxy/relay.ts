@@ -1,9 +1,8 @@
 import type { Readable, Writable } from "node:stream";
 import { ports, readStream } from "@portico/core";
+import { type ModelError, streamErrorEvent } from "@portico/core/model-protocols";
 import { type AnswerWatch, watchAnswer } from "./answer-watch.ts";
 import { type CallRecord, codeOfBreak, type ProxyCall } from "./call-record.ts";
-import { streamErrorEvent } from "./convert/errors.ts";
-import type { ModelError } from "./convert/model-events.ts";
 import { answerHeaders, requestHeaders, requestQuery } from "./header-filter.ts";
 import type { ReceivedBody } from "./receive-body.ts";
 import { callFailure, relayError } from "./upstream-error.ts";

@@ -1,8 +1,6 @@
 import type { ports } from "@portico/core";
 import { JobThread } from "@portico/core/kit";
-import { ConversionRefused } from "./convert/request/fields.ts";
-import { convertRequest, handedOver, type RequestBytes } from "./convert/convert-request.ts";
-import type { JsonObject } from "./convert/json.ts";
+import { ConversionRefused, convertRequest, handedOver, type JsonObject, type RequestBytes } from "@portico/core/model-protocols";
 import { proxyErrors } from "./errors.ts";
 import { CONVERTED_HERE_BYTES } from "./limits.ts";
 import type { Protocol } from "./protocol.ts";

@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import { type Exchange, type ports, readStream } from "@portico/core";
+import type { ModelEvent, StreamReader, StreamWriter } from "@portico/core/model-protocols";
 import { type CallRecord, codeOfBreak, type EndCode } from "./call-record.ts";
-import type { ModelEvent, StreamReader, StreamWriter } from "./convert/model-events.ts";
 import { KEEP_ALIVE_MS } from "./limits.ts";
 import { brokenStream } from "./relay.ts";
 

@@ -1,14 +1,27 @@
 import type { Readable } from "node:stream";
 import { passStream, ports, ServiceError } from "@portico/core";
+import {
+  AnswerFailed,
+  errorBody,
+  errorStatus,
+  isJsonObject,
+  type ModelError,
+  type ModelEvent,
+  parseExactly,
+  readChatCompletion,
+  readChatStream,
+  readMessage,
+  readMessagesStream,
+  type StreamReader,
+  upstreamFailure,
+  writeChatCompletion,
+  writeChatStream,
+  writeExactly,
+  writeMessage,
+  writeMessagesStream,
+} from "@portico/core/model-protocols";
 import type { ProxyCall } from "./call-record.ts";
 import { createDecoder } from "./content-encoding.ts";
-import { AnswerFailed, writeChatCompletion, writeMessage } from "./convert/write-answer.ts";
-import { errorBody, errorStatus, upstreamFailure } from "./convert/errors.ts";
-import { isJsonObject, parseExactly, writeExactly } from "./convert/json.ts";
-import type { ModelError, ModelEvent, StreamReader } from "./convert/model-events.ts";
-import { readChatCompletion, readChatStream, readMessage, readMessagesStream } from "./convert/read-answer.ts";
-import { writeChatStream } from "./convert/write-chat-stream.ts";
-import { writeMessagesStream } from "./convert/write-messages-stream.ts";
 import { proxyErrors } from "./errors.ts";
 import { convertedAnswerHeaders, convertedRequestHeaders } from "./header-filter.ts";
 import { ANSWER_BYTES } from "./limits.ts";

@@ -1,9 +1,7 @@
 import type { Readable } from "node:stream";
 import { type Exchange, passStream, ports, type ServiceError } from "@portico/core";
+import { errorBody, isJsonObject, readUpstreamError } from "@portico/core/model-protocols";
 import { createDecoder } from "./content-encoding.ts";
-import { errorBody } from "./convert/errors.ts";
-import { isJsonObject } from "./convert/json.ts";
-import { readUpstreamError } from "./convert/read-upstream-error.ts";
 import { proxyErrors } from "./errors.ts";
 import { convertedAnswerHeaders } from "./header-filter.ts";
 import { ERROR_BYTES } from "./limits.ts";

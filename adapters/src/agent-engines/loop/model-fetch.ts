@@ -1,6 +1,6 @@
 import { ReadableStream } from "node:stream/web";
 import type { ports } from "@portico/core";
-import { wellFormedJson } from "@portico/core/kit";
+import { wellFormedJson } from "@portico/core/model-protocols";
 
 /** Headers that libraries fill with a mandatory placeholder key. The provider adds its own credential. */
 const CREDENTIALS = new Set(["authorization", "x-api-key", "api-key", "cookie", "content-length", "host"]);

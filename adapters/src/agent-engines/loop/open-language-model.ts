@@ -1,5 +1,5 @@
 import { ports } from "@portico/core";
-import { fitChatRequest, fitMessagesRequest } from "@portico/core/kit";
+import { fitChatRequest, fitMessagesRequest } from "@portico/core/model-protocols";
 import type { LanguageModel } from "./language-model.ts";
 import { measuredModel, type ModelMeter } from "./measured-model.ts";
 import { modelFetch } from "./model-fetch.ts";

@@ -1,0 +1,16 @@
+/**
+ * The two protocols of models, as pure functions without I/O: requests from one to the other, answers to events and back, and requests that
+ * are made valid for one provider. The model proxy, agents and providers with a protocol of their own use the same.
+ */
+export { mergeUsage, readChatUsage, readMessagesUsage } from "./answer/usage.ts";
+export { convertRequest, handedOver, type RequestBytes } from "./convert-request.ts";
+export { errorBody, errorStatus, streamErrorEvent, upstreamFailure } from "./errors.ts";
+export { EMPTY_PLACEHOLDER, fitChatRequest, fitMessagesRequest, type FittedRequest, wellFormedJson } from "./fit-request.ts";
+export { isJsonObject, type Json, type JsonObject, parseExactly, writeExactly } from "./json.ts";
+export type { FinishReason, ModelError, ModelErrorKind, ModelEvent, StreamReader, StreamWriter, Usage } from "./model-events.ts";
+export { readChatCompletion, readChatStream, readMessage, readMessagesStream } from "./read-answer.ts";
+export { readUpstreamError } from "./read-upstream-error.ts";
+export { ConversionRefused } from "./request/fields.ts";
+export { AnswerFailed, writeChatCompletion, writeMessage } from "./write-answer.ts";
+export { writeChatStream } from "./write-chat-stream.ts";
+export { writeMessagesStream } from "./write-messages-stream.ts";
