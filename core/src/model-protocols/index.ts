@@ -8,6 +8,7 @@ export { errorBody, errorStatus, streamErrorEvent, upstreamFailure } from "./err
 export { EMPTY_PLACEHOLDER, fitChatRequest, fitMessagesRequest, type FittedRequest, wellFormedJson } from "./fit-request.ts";
 export { isJsonObject, type Json, type JsonObject, parseExactly, writeExactly } from "./json.ts";
 export type { FinishReason, ModelError, ModelErrorKind, ModelEvent, StreamReader, StreamWriter, Usage } from "./model-events.ts";
+export { messagesAnswer, type MessagesAnswerOptions, type ModelEvents, refusal } from "./messages-answer.ts";
 export { readChatCompletion, readChatStream, readMessage, readMessagesStream } from "./read-answer.ts";
 export { readUpstreamError } from "./read-upstream-error.ts";
 export { ConversionRefused } from "./request/fields.ts";
