@@ -43,7 +43,7 @@ interface Known {
 export function createDiscovery(
   name: string,
   upstream: Upstream,
-  requestOf: () => { readonly path: string; readonly headers: Readonly<Record<string, string>> },
+  { path: first, headers }: { readonly path: string; readonly headers: Readonly<Record<string, string>> },
   clock: ports.Clock,
 ): (signal?: AbortSignal) => Promise<DiscoveredModels> {
   let known: Known | undefined;
@@ -52,11 +52,10 @@ export function createDiscovery(
   const read = async (signal: AbortSignal): Promise<DiscoveredModels> => {
     const names = new Set<string>();
     const contextTokens = new Map<string, number>();
-    const request = requestOf();
     let after: string | undefined;
     for (let page = 0; page < MOST_PAGES; page++) {
-      const path = after === undefined ? request.path : `${request.path}?after_id=${encodeURIComponent(after)}`;
-      const answer = await upstream.request({ method: "GET", path, headers: request.headers }, signal);
+      const path = after === undefined ? first : `${first}?after_id=${encodeURIComponent(after)}`;
+      const answer = await upstream.request({ method: "GET", path, headers }, signal);
       const list = parseList(name, answer.status, await readText(answer.body));
       for (const { id, tokens } of list.models) {
         names.add(id);

@@ -1,5 +1,7 @@
 import { Readable } from "node:stream";
 import { type ports, type Scope, withoutEnd } from "@portico/core";
+import { createAuthenticatedUpstream } from "./authenticated-upstream.ts";
+import { type CredentialSource, createFixedCredential, createKnownSecrets } from "./credentials.ts";
 import { createDiscovery } from "./discovery.ts";
 import { createFetchUpstream } from "./fetch-upstream.ts";
 import { DEFAULT_TIMEOUTS, type HttpProviderOptions, type UpstreamProtocol } from "../http-options.ts";
@@ -8,48 +10,48 @@ import { createUndiciUpstream } from "./undici-upstream.ts";
 const CREDENTIAL_NAME = /key|token|secret|auth|password|credential/i;
 /** Shorter values would occur by chance in ordinary text. */
 const SHORTEST_SECRET = 8;
-/** Rotated credentials whose texts are still redacted: calls in progress began with them. */
-const MOST_EARLIER = 16;
 
-/** A provider behind HTTP with one protocol. Throws when `baseUrl` is not a plain http or https URL. */
+/**
+ * A provider behind HTTP with one protocol. `credentials` authenticates its requests; default: the key of the options. Throws when
+ * `baseUrl` is not a plain http or https URL.
+ */
 export function openHttpProvider(
   spoken: UpstreamProtocol,
   options: HttpProviderOptions,
   clock: ports.Clock,
   scope: Scope,
+  credentials: CredentialSource = createFixedCredential(spoken.credentialHeader, options, scope),
 ): ports.ModelProvider {
   const base = parseBaseUrl(options);
   const prefix = withoutEnd(base.pathname, "/");
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
   const target = { name: options.id, origin: base.origin, timeouts, clock };
-  const upstream = options.fetch ? createFetchUpstream(target, options.fetch) : createUndiciUpstream(target);
-  scope.onClose(() => upstream.close());
+  const connected = options.fetch ? createFetchUpstream(target, options.fetch) : createUndiciUpstream(target);
+  scope.onClose(() => connected.close());
 
-  let keys = keysOf(spoken, options);
-  let redact = redactor([...keys.secrets, base.host, base.hostname]);
-  if (options.rotation) {
-    let earlier: readonly string[] = [];
+  let own = lowercased(options.headers ?? {});
+  const ownSecrets = createKnownSecrets(secretsOf(own));
+  if (options.rotation)
     scope.onClose(
       options.rotation.follow((next) => {
         if (!next) return () => {};
-        const rotated = keysOf(spoken, next);
+        const rotated = lowercased(next.headers ?? {});
         return () => {
-          earlier = [...new Set([...keys.secrets, ...earlier])].slice(0, MOST_EARLIER);
-          keys = rotated;
-          redact = redactor([...keys.secrets, ...earlier, base.host, base.hostname]);
+          own = rotated;
+          ownSecrets.replace(secretsOf(rotated));
         };
       }),
     );
-  }
+  const upstream = createAuthenticatedUpstream(connected, {
+    origin: base.origin,
+    credentials,
+    headers: () => own,
+  });
+  const redact = createRedaction([credentials.secrets, ownSecrets.all], [base.host, base.hostname]);
   const path = `${prefix}${spoken.callPath}`;
   const { models } = options;
   const listed = Promise.resolve(models === "discover" ? [] : models);
-  const discover = createDiscovery(
-    options.id,
-    upstream,
-    () => ({ path: `${prefix}/models`, headers: { ...spoken.defaults, ...keys.headers } }),
-    clock,
-  );
+  const discover = createDiscovery(options.id, upstream, { path: `${prefix}/models`, headers: spoken.defaults }, clock);
 
   return {
     id: options.id,
@@ -61,25 +63,19 @@ export function openHttpProvider(
       contextTokens: async (model: string, signal?: AbortSignal) => (await discover(signal)).contextTokens.get(model),
     }),
     send(call, signal) {
-      const headers: Record<string, string> = { ...spoken.defaults, ...call.headers, ...keys.headers };
+      const headers: Record<string, string> = { ...spoken.defaults, ...call.headers };
       if (call.body instanceof Readable && call.length !== undefined) headers["content-length"] = String(call.length);
       return upstream.request({ method: "POST", path: path + call.query, headers, body: call.body }, signal);
     },
-    redact: (text) => redact(text),
+    redact,
   };
 }
 
-/** The headers that are sent with every call, and the parts of them that are secret. */
-function keysOf(spoken: UpstreamProtocol, { credential: kept, headers }: Pick<HttpProviderOptions, "credential" | "headers">) {
-  const own = lowercased(headers ?? {});
-  const credential = kept?.reveal();
-  return {
-    headers: { ...(credential && spoken.credentialHeader(credential)), ...own },
-    secrets: [
-      ...(credential ? [credential] : []),
-      ...Object.entries(own).flatMap(([name, value]) => (CREDENTIAL_NAME.test(name) ? [value, value.replace(/^\S+ +/, "")] : [])),
-    ],
-  };
+/** The values of headers that may be credentials, with and without a scheme before them. */
+function secretsOf(headers: Readonly<Record<string, string>>): readonly string[] {
+  return Object.entries(headers).flatMap(([name, value]) =>
+    CREDENTIAL_NAME.test(name) ? [value, value.replace(/^\S+ +/, "")] : [],
+  );
 }
 
 /** The URL may contain a credential by mistake, so no message repeats it. */
@@ -93,9 +89,19 @@ function parseBaseUrl({ id, baseUrl }: HttpProviderOptions): URL {
   return base;
 }
 
-function redactor(secrets: readonly string[]): (text: string) => string {
-  const hidden = [...new Set(secrets)].filter((secret) => secret.length >= SHORTEST_SECRET).sort((a, b) => b.length - a.length);
-  return (text) => hidden.reduce((shown, secret) => (shown.includes(secret) ? shown.replaceAll(secret, "***") : shown), text);
+/** Replaces secrets by `***`. Each source returns the same array until its secrets change. */
+function createRedaction(sources: readonly (() => readonly string[])[], always: readonly string[]): (text: string) => string {
+  let known: readonly (readonly string[])[] = [];
+  let hidden: readonly string[] = [];
+  return (text) => {
+    if (sources.some((source, index) => source() !== known[index])) {
+      known = sources.map((source) => source());
+      hidden = [...new Set([...known.flat(), ...always])]
+        .filter((secret) => secret.length >= SHORTEST_SECRET)
+        .sort((a, b) => b.length - a.length);
+    }
+    return hidden.reduce((shown, secret) => (shown.includes(secret) ? shown.replaceAll(secret, "***") : shown), text);
+  };
 }
 
 function lowercased(headers: Readonly<Record<string, string>>): Record<string, string> {
