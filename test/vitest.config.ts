@@ -8,12 +8,14 @@ import { repeatedTests } from "./harness/repeated-tests.ts";
 /** Files that change what all files of a process share, or that are about it. */
 const ALONE = ["spec/{grammar,playground}/embedding.test.ts"];
 
-/** Files that load, kill or connect whole servers, and those that work with the console in a browser. */
+/**
+ * Files that load, kill or connect whole servers, those that work with the console in a browser, and those that call reference servers of MCP.
+ */
 const SERVERS = [
   "spec/console/**/*.test.ts",
   "{chaos,cluster}/**/*.test.ts",
   "conformance/*{postgres,redis,bullmq,s3}*.test.ts",
-  "conformance/{move-store,documents-shared-folder}.test.ts",
+  "conformance/{move-store,documents-shared-folder,tools-mcp-reference}.test.ts",
   "spec/deploy/{systemd,kubernetes,proxies,proxy-of-cluster}.test.ts",
   "spec/docs/troubleshooting.test.ts",
   "spec/telemetry/{log-line-schema,monitoring,otlp}.test.ts",
@@ -22,12 +24,12 @@ const SERVERS = [
   "spec/launch/{agent-service,audit,backup,doctor-deep,documents,full-disk,hosts,https,keeping,lost-stores}.test.ts",
   "spec/launch/{measurements,old-node,own-stores,ready,rotation,sign-in,stop,tool-policy,usage,user-commands}.test.ts",
   "spec/launch/workflow-{commands,run-commands,schedule-commands,service}.test.ts",
-  "spec/conversations-runs/{turn-states,turns-elsewhere}.test.ts",
+  "spec/conversations-runs/{mcp-tools,mcp-writing,turn-states,turns-elsewhere}.test.ts",
 ];
 
 /**
  * Files that build packages and their API reference, or run examples and the commands of pages in processes of their own: on Node.js, Deno
- * and Bun. Most of those that need tools of `release`, `test/oracles` and `test/runtimes` are here, too, or in `SERVERS`.
+ * and Bun. Most of those that need tools of other folders (`.ci/tools`) are here, too, or in `SERVERS`.
  */
 const PACKAGES = [
   "conformance/suites-outside.test.ts",
@@ -35,7 +37,7 @@ const PACKAGES = [
   "spec/release/{bills,packages}.test.ts",
   "spec/docs/{api-reference,run-pages}.test.ts",
   "spec/launch/{new-outside,runtimes}.test.ts",
-  "spec/playground/{decorators,nitro,outside,own-preset,run-alone,runtimes}.test.ts",
+  "spec/playground/{decorators,forward-stripe,nitro,outside,own-preset,run-alone,runtimes}.test.ts",
 ];
 
 // What a test starts in a process of its own is compiled once, and not each time.

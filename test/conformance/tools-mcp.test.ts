@@ -17,10 +17,6 @@ import { openAdapter } from "./open-adapter.ts";
 
 const program = { command: process.execPath, args: [join(import.meta.dirname, "processes/mcp-server.ts")] };
 const stubborn = { ...program, args: [...program.args, "stubborn"] };
-const everything = {
-  command: process.execPath,
-  args: [join(import.meta.dirname, "../../node_modules/@modelcontextprotocol/server-everything/dist/index.js")],
-};
 const patient = { timeout: 30_000, interval: 20 };
 
 const undo: (() => unknown)[] = [];
@@ -65,30 +61,6 @@ function isAlive(pid: number): boolean {
     return false;
   }
 }
-
-describe("the official example server", () => {
-  it("is listed and called, with text, image, resources and its own errors", async () => {
-    const { source } = await open({ ...everything, env: { OWN: new Secret("for-the-program") } });
-    const tools = await source.list();
-    expect(tools.map(({ id }) => id)).toEqual(expect.arrayContaining(["shop/echo", "shop/get-sum", "shop/get-tiny-image"]));
-    expect(tools.find(({ id }) => id === "shop/get-sum")).toMatchObject({ name: "shop_get-sum", riskLevel: "medium" });
-    expect(await said(run(source, "shop/echo", { message: "one" }))).toContain("one");
-    const { content } = await run(source, "shop/get-tiny-image");
-    expect(content).toContainEqual({ type: "image", mimeType: "image/png", data: expect.stringMatching(/^iVBOR/) });
-    expect(JSON.stringify(await run(source, "shop/get-resource-reference"))).toContain("demo://resource");
-    expect(JSON.stringify(await run(source, "shop/get-resource-links", { count: 2 }))).toContain("demo://resource");
-    await expect(run(source, "shop/get-sum", { a: "1" })).rejects.toThrow(ports.ToolArgumentsInvalid);
-  });
-
-  it("gets the environment that it was given, and nothing of ours that may be secret", async () => {
-    process.env["PORTICO_HIDDEN"] = "hidden-word";
-    undo.push(() => delete process.env["PORTICO_HIDDEN"]);
-    const { source } = await open({ ...everything, env: { OWN: new Secret("for-the-program"), OPEN: "too" } });
-    const env = await said(run(source, "shop/get-env"));
-    expect(JSON.parse(env)).toMatchObject({ OWN: "for-the-program", OPEN: "too", PATH: process.env["PATH"] });
-    expect(env).not.toContain("hidden-word");
-  });
-});
 
 describe("other secrets of an MCP server, while the app is open", () => {
   it("are used for later calls, in a session of their own; a call in progress finishes in the earlier one", async () => {

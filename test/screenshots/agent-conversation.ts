@@ -1,5 +1,5 @@
-import type { Browser } from "playwright-core";
-import { openConsole } from "../harness/console.ts";
+import type { Browser } from "../browser/chromium.ts";
+import { openConsole } from "../browser/console.ts";
 import { startFakeUpstream } from "../harness/fake-upstream.ts";
 import { messagesEvents, toolEvents } from "../harness/stream-scripts.ts";
 import { events } from "../harness/upstream-answers.ts";

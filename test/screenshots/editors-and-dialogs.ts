@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { Browser } from "playwright-core";
-import { openConsole } from "../harness/console.ts";
+import type { Browser } from "../browser/chromium.ts";
+import { openConsole } from "../browser/console.ts";
 import { closeDialog, type Gallery } from "./gallery.ts";
 
 const triage = readFileSync(resolve(import.meta.dirname, "../../playground/workflows/triage.yaml"), "utf8");

@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
-import type { Page } from "playwright-core";
-import { DESKTOP, PHONE } from "../harness/console.ts";
+import type { Page } from "../browser/chromium.ts";
+import { DESKTOP, PHONE } from "../browser/console.ts";
 import { root } from "../rooms/repository.ts";
 import { consolePages } from "./console-pages.ts";
 

@@ -5,9 +5,9 @@ import { sqliteRecords } from "@portico/adapters/records/sqlite";
 import { memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { recordUsage } from "@portico/adapters/usage/records";
 import type { ports } from "@portico/core";
-import type { Browser } from "playwright-core";
+import type { Browser } from "../browser/chromium.ts";
 import { openAdapter } from "../conformance/open-adapter.ts";
-import { openConsole } from "../harness/console.ts";
+import { openConsole } from "../browser/console.ts";
 import type { Gallery } from "./gallery.ts";
 
 const HOUR_MS = 3_600_000;

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import type { Browser } from "playwright-core";
-import { DESKTOP, openConsole } from "../harness/console.ts";
+import type { Browser } from "../browser/chromium.ts";
+import { DESKTOP, openConsole } from "../browser/console.ts";
 import { root } from "../rooms/repository.ts";
 import type { Gallery } from "./gallery.ts";
 

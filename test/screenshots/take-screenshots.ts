@@ -3,9 +3,9 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { connectAgent } from "@portico/client";
-import type { Page } from "playwright-core";
-import { findChromium, startChromium } from "../harness/chromium.ts";
-import { DESKTOP, openConsole, PHONE } from "../harness/console.ts";
+import type { Page } from "../browser/chromium.ts";
+import { findChromium, startChromium } from "../browser/chromium.ts";
+import { DESKTOP, openConsole, PHONE } from "../browser/console.ts";
 import { takeAgents } from "./agent-conversation.ts";
 import { takeEditors } from "./editors-and-dialogs.ts";
 import { closeDialog, Gallery, type View } from "./gallery.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import type { Browser } from "playwright-core";
-import { openConsole } from "../harness/console.ts";
+import type { Browser } from "../browser/chromium.ts";
+import { openConsole } from "../browser/console.ts";
 import type { Gallery } from "./gallery.ts";
 
 const triage = readFileSync(resolve(import.meta.dirname, "../../playground/workflows/triage.yaml"), "utf8");

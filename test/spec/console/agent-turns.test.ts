@@ -1,9 +1,9 @@
 import { connectAgent } from "@portico/client";
-import type { Locator, Page, Request, WebSocketRoute } from "playwright-core";
+import type { Locator, Page, Request, WebSocketRoute } from "../../browser/chromium.ts";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { answerEvents } from "../../harness/answer-events.ts";
-import { findChromium, useChromium } from "../../harness/chromium.ts";
-import { findingsInEveryLook, type OpenConsole, openConsole } from "../../harness/console.ts";
+import { findChromium, useChromium } from "../../browser/chromium.ts";
+import { findingsInEveryLook, type OpenConsole, openConsole } from "../../browser/console.ts";
 import { type FakeUpstream, startFakeUpstream } from "../../harness/fake-upstream.ts";
 import { createGate } from "../../harness/gate.ts";
 import { messagesEvents } from "../../harness/stream-scripts.ts";

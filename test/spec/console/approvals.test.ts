@@ -1,7 +1,7 @@
 import { type AgentClient, connectAgent, type Query } from "@portico/client";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { findChromium, useChromium } from "../../harness/chromium.ts";
-import { DESKTOP, findingsInEveryLook, type OpenConsole, openConsole, PHONE } from "../../harness/console.ts";
+import { findChromium, useChromium } from "../../browser/chromium.ts";
+import { DESKTOP, findingsInEveryLook, type OpenConsole, openConsole, PHONE } from "../../browser/console.ts";
 
 const [OWNER, MEMBER] = ["owner-token-0123456789abcdef0123456789", "member-token-0123456789abcdef012345678"];
 const TASK = { agentId: "worker", prompt: "Count sheep" };

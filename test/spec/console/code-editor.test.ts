@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { findChromium, useChromium } from "../../harness/chromium.ts";
-import { findingsInEveryLook, type OpenConsole, openConsole } from "../../harness/console.ts";
-import { showBlock } from "../../harness/console-block.ts";
+import { findChromium, useChromium } from "../../browser/chromium.ts";
+import { findingsInEveryLook, type OpenConsole, openConsole } from "../../browser/console.ts";
+import { showBlock } from "../../browser/console-block.ts";
 
 /** A part of a JSON Schema as its text, because `then` is a reserved member of promises. */
 const withFields = (type: string) =>

@@ -2,8 +2,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { connectAgent, type Query } from "@portico/client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { findChromium, useChromium } from "../../harness/chromium.ts";
-import { type OpenConsole, openConsole } from "../../harness/console.ts";
+import { findChromium, useChromium } from "../../browser/chromium.ts";
+import { type OpenConsole, openConsole } from "../../browser/console.ts";
 
 /** For both services, so that the console does not ask for a token. */
 const TOKEN = "one-token-for-both-services-0123456789abcdef";

@@ -1,8 +1,8 @@
 import { type AgentClient, connectAgent } from "@portico/client";
-import type { Page } from "playwright-core";
+import type { Page } from "../../browser/chromium.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { findChromium, useChromium } from "../../harness/chromium.ts";
-import { DESKTOP, findingsInEveryLook, type OpenConsole, openConsole, PHONE } from "../../harness/console.ts";
+import { findChromium, useChromium } from "../../browser/chromium.ts";
+import { DESKTOP, findingsInEveryLook, type OpenConsole, openConsole, PHONE } from "../../browser/console.ts";
 import { type FakeUpstream, startFakeUpstream } from "../../harness/fake-upstream.ts";
 
 /** For both services, so that the console does not ask for a token. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connectAgent } from "@portico/client";
-import { findChromium, useChromium } from "../../harness/chromium.ts";
-import { findingsInEveryLook, type OpenConsole, openConsole } from "../../harness/console.ts";
+import { findChromium, useChromium } from "../../browser/chromium.ts";
+import { findingsInEveryLook, type OpenConsole, openConsole } from "../../browser/console.ts";
 
 describe.skipIf(findChromium() === undefined)("the overview of the web console", () => {
   const browser = useChromium();

@@ -1,8 +1,8 @@
 import { DatabaseSync } from "node:sqlite";
 import { type AgentClient, connectAgent } from "@portico/client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { findChromium, useChromium } from "../../harness/chromium.ts";
-import { findingsInEveryLook, type OpenConsole, openConsole } from "../../harness/console.ts";
+import { findChromium, useChromium } from "../../browser/chromium.ts";
+import { findingsInEveryLook, type OpenConsole, openConsole } from "../../browser/console.ts";
 import { echoModel } from "../../harness/echo-model.ts";
 import { type FakeUpstream, startFakeUpstream } from "../../harness/fake-upstream.ts";
 import { createGate } from "../../harness/gate.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { findChromium, useChromium } from "../../harness/chromium.ts";
-import { findingsInEveryLook, type OpenConsole, openConsole } from "../../harness/console.ts";
+import { findChromium, useChromium } from "../../browser/chromium.ts";
+import { findingsInEveryLook, type OpenConsole, openConsole } from "../../browser/console.ts";
 
 describe.skipIf(findChromium() === undefined)("schedules in the web console", () => {
   const browser = useChromium();

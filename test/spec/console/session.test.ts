@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { findChromium, sayThatPagesAreSkipped, useChromium } from "../../harness/chromium.ts";
-import { type OpenConsole, openConsole } from "../../harness/console.ts";
+import { findChromium, sayThatPagesAreSkipped, useChromium } from "../../browser/chromium.ts";
+import { type OpenConsole, openConsole } from "../../browser/console.ts";
 
 const isSkipped = findChromium() === undefined;
 if (isSkipped) sayThatPagesAreSkipped();

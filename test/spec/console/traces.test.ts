@@ -3,8 +3,8 @@ import { join, resolve } from "node:path";
 import { connectAgent } from "@portico/client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { writeCost } from "../../../console/src/blocks/write-cost.ts";
-import { findChromium, useChromium } from "../../harness/chromium.ts";
-import { DESKTOP, findingsInEveryLook, type OpenConsole, openConsole, PHONE } from "../../harness/console.ts";
+import { findChromium, useChromium } from "../../browser/chromium.ts";
+import { DESKTOP, findingsInEveryLook, type OpenConsole, openConsole, PHONE } from "../../browser/console.ts";
 import { root } from "../../rooms/repository.ts";
 
 const example = (name: string) => readFileSync(resolve(root, "playground/workflows", name), "utf8");

@@ -3,8 +3,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { findChromium, useChromium } from "../../harness/chromium.ts";
-import { findingsInEveryLook, type OpenConsole, openConsole } from "../../harness/console.ts";
+import { findChromium, useChromium } from "../../browser/chromium.ts";
+import { findingsInEveryLook, type OpenConsole, openConsole } from "../../browser/console.ts";
 
 const run = promisify(execFile);
 const byHand = { promptTemplate: "Nightly check of {{host}}", toolIds: [], maxTurns: 2 };

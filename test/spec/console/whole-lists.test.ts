@@ -1,7 +1,7 @@
 import { connectAgent } from "@portico/client";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { findChromium, useChromium } from "../../harness/chromium.ts";
-import { DESKTOP, findingsInEveryLook, type OpenConsole, openConsole, PHONE } from "../../harness/console.ts";
+import { findChromium, useChromium } from "../../browser/chromium.ts";
+import { DESKTOP, findingsInEveryLook, type OpenConsole, openConsole, PHONE } from "../../browser/console.ts";
 
 /** For both services, so that the console does not ask for a token. */
 const TOKEN = "one-token-for-both-services-0123456789abcdef";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { findChromium, useChromium } from "../../harness/chromium.ts";
-import { openConsole } from "../../harness/console.ts";
+import { findChromium, useChromium } from "../../browser/chromium.ts";
+import { openConsole } from "../../browser/console.ts";
 
 describe.skipIf(findChromium() === undefined)("the workflow service in the web console", () => {
   const browser = useChromium();

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import type { Locator } from "playwright-core";
+import type { Locator } from "../../browser/chromium.ts";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { findChromium, useChromium } from "../../harness/chromium.ts";
-import { findingsInEveryLook, type OpenConsole, openConsole } from "../../harness/console.ts";
+import { findChromium, useChromium } from "../../browser/chromium.ts";
+import { findingsInEveryLook, type OpenConsole, openConsole } from "../../browser/console.ts";
 import { root } from "../../rooms/repository.ts";
 
 /** For both services, so that the console does not ask for a token. */

@@ -4,12 +4,13 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AgentClient, type AgentService, startAgentService } from "../../harness/agent-app.ts";
 import { answerEvents } from "../../harness/answer-events.ts";
 import { startLoopedAgents } from "../../harness/looped-agents.ts";
+import { referenceMcpServer } from "../../harness/oracle.ts";
 import { events } from "../../harness/upstream-answers.ts";
 
 const everything = mcpTools({
   id: "everything",
   command: process.execPath,
-  args: [join(import.meta.dirname, "../../../node_modules/@modelcontextprotocol/server-everything/dist/index.js")],
+  args: [referenceMcpServer("everything")],
 });
 /** A server that never answers must not delay callers who do not need it. */
 const absent = mcpTools({ id: "absent", command: process.execPath, args: ["-e", "setInterval(() => {}, 1000)"] });

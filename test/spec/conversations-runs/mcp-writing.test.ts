@@ -4,14 +4,14 @@ import { mcpTools } from "@portico/adapters/tools/mcp";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { answerEvents } from "../../harness/answer-events.ts";
 import { type LoopedAgents, startLoopedAgents } from "../../harness/looped-agents.ts";
+import { referenceMcpServer } from "../../harness/oracle.ts";
 import { temporaryFolder } from "../../harness/portico-process.ts";
 import { events } from "../../harness/upstream-answers.ts";
 
-const servers = join(import.meta.dirname, "../../../node_modules/@modelcontextprotocol");
 /** A reference server, as its documentation starts it. */
 const serverOf = (id: string, name: string, options: { args?: readonly string[]; env?: Record<string, string> }) =>
   mcpTools({
-    ...{ id, command: process.execPath, args: [join(servers, name, "dist/index.js"), ...(options.args ?? [])] },
+    ...{ id, command: process.execPath, args: [referenceMcpServer(name), ...(options.args ?? [])] },
     ...(options.env && { env: options.env }),
   });
 
@@ -32,8 +32,8 @@ beforeEach(async () => {
     { writer: { provider: "messages", model: "echo-large", tools, toolPolicy } },
     {
       adapters: [
-        serverOf("files", "server-filesystem", { args: [home] }),
-        serverOf("memory", "server-memory", { env: { MEMORY_FILE_PATH: join(home, "memory.jsonl") } }),
+        serverOf("files", "filesystem", { args: [home] }),
+        serverOf("memory", "memory", { env: { MEMORY_FILE_PATH: join(home, "memory.jsonl") } }),
       ],
     },
   );

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { buildApiReference } from "../../../release/build-api-reference.ts";
-import { findChromium, useChromium } from "../../harness/chromium.ts";
+import { findChromium, useChromium } from "../../browser/chromium.ts";
 import { hasTools } from "../../harness/oracle.ts";
 
 const isInstalled = hasTools("release", "Tests of the API reference");

@@ -30,8 +30,10 @@ describe("code in the pages", () => {
 
   it("shows every story of the playground", () => {
     const shown = new Set(blocks.map(({ mark }) => mark?.of));
-    const stories = readdirSync(resolve(root, "playground")).filter((file) =>
-      /^(?:embed-|forward-|mcp-|own-|third-).*\.ts$/.test(file),
+    const stories = ["", "stripe/"].flatMap((folder) =>
+      readdirSync(resolve(root, "playground", folder))
+        .filter((file) => /^(?:embed-|forward-|mcp-|own-|third-).*\.ts$/.test(file))
+        .map((file) => `${folder}${file}`),
     );
     expect(stories.length).toBeGreaterThan(5);
     const clients = readdirSync(resolve(root, "playground/clients")).map((file) => `clients/${file}`);

@@ -87,12 +87,12 @@ describe("portico doctor", () => {
     const folder = temporaryFolder();
     try {
       const inFolder = (path: string) => join(folder.path, path);
-      const server = join(import.meta.dirname, "../../../node_modules/@modelcontextprotocol/server-everything/dist/index.js");
+      const server = join(import.meta.dirname, "../../conformance/processes/mcp-server.ts");
       const config = {
         workflow: { definitionsDir: "flows", files: { maxBytes: 2000, maxRunBytes: 1000 } },
         limits: { instance: { tokensPerDay: 100 }, user: { tokensPerDay: 200, moneyPerDay: 1 } },
         mcpServers: {
-          works: { command: process.execPath, args: [server, "stdio"] },
+          works: { command: process.execPath, args: [server] },
           gone: { command: "no-such-program-of-portico" },
           dies: { command: "false" },
           joined: { command: "echo hello" },
@@ -108,7 +108,7 @@ describe("portico doctor", () => {
       };
       deploy("typo", '{\n  "name": "Typo",\n  "temperature": 9\n}\n');
       deploy("comma", '{\n  "name": "Comma",\n}\n');
-      const tools = ["works/echo", "works/ecko", "gone/any", "other/any", "SendUserMesage", "RunWorkflow"];
+      const tools = ["works/greet", "works/gret", "gone/any", "other/any", "SendUserMesage", "RunWorkflow"];
       const skills = ["skills/none/", "skills/colon"];
       deploy("tools", JSON.stringify({ name: "Tools", tools, skills, limits: { tokensPerDay: 500 } }, undefined, 2));
       mkdirSync(inFolder("agents/tools/skills/colon"), { recursive: true });
@@ -129,7 +129,7 @@ describe("portico doctor", () => {
       ]);
       expect(of("agent comma")[0]![0]).toBe("agent.json:3:1: $: The text is not JSON");
       expect(of("agent tools")).toEqual([
-        ["agent.json:5:5: $.tools[1]: works/ecko: No source has a tool with this ID", 'write "works/echo"'],
+        ["agent.json:5:5: $.tools[1]: works/gret: No source has a tool with this ID", 'write "works/greet"'],
         [
           "agent.json:6:5: $.tools[2]: gone/any: The MCP server cannot be reached (ENOENT)",
           'mend the MCP server "gone": its own line says how',

@@ -1,7 +1,8 @@
 import { sign } from "@octokit/webhooks-methods";
 import { Secret } from "@portico/core";
 import { describe, expect, it } from "vitest";
-import { forwardGithub, fromGithub } from "../../../playground/forward-github.ts";
+import { forwardGithub, fromGithub, start } from "../../../playground/forward-github.ts";
+import { testForwarder } from "../../harness/forwarder-rules.ts";
 
 const repository = { id: 1, full_name: "ada/tea", html_url: "https://github.example/ada/tea" };
 const sender = { login: "ada", id: 2 };
@@ -72,5 +73,18 @@ describe("a notification of GitHub", () => {
   it("may have null where there is nothing", async () => {
     const gone = { ref: "refs/heads/old", repository, sender, head_commit: null };
     expect((await deliver(gone, { "x-github-event": "push" })).status).toBe(204);
+  });
+});
+
+describe("the forwarder of GitHub", () => {
+  testForwarder({
+    start,
+    path: "/github",
+    event: "github.issues.opened",
+    body: (text) => JSON.stringify({ action: "opened", issue: { number: 7, title: "Tea" }, extra: { text } }),
+    headers: async (body, secret) => ({ "x-github-event": "issues", "x-hub-signature-256": await sign(secret, body) }),
+    signatureHeader: "x-hub-signature-256",
+    fields: { number: 7, title: "Tea" },
+    other: { action: "closed", issue: { number: 7 } },
   });
 });

@@ -2,13 +2,25 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join, resolve } from "node:path";
 import { connectAgent } from "@portico/client";
-import { build, createNitro, prepare } from "nitro/builder";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { loadTool } from "../../harness/oracle.ts";
 import { temporaryFolder } from "../../harness/portico-process.ts";
 import { root } from "../../rooms/repository.ts";
 
+interface Nitro {
+  close(): Promise<void>;
+}
+
+/** What this file uses of `nitro/builder`. */
+interface NitroBuilder {
+  createNitro(config: object): Promise<Nitro>;
+  prepare(nitro: Nitro): Promise<void>;
+  build(nitro: Nitro): Promise<void>;
+}
+
 /** The application of `playground/nitro`, built into a folder and started from there: it is one bundle, and needs nothing of the repository. */
 async function startNitro() {
+  const { build, createNitro, prepare } = await loadTool<NitroBuilder>("playground/nitro", "nitro/builder");
   const folder = temporaryFolder();
   const nitro = await createNitro({
     rootDir: resolve(root, "playground/nitro"),

@@ -2,64 +2,11 @@ import { recordAudit } from "@portico/adapters/audit/records";
 import { createManualClock } from "@portico/adapters/clock/manual";
 import { httpNode } from "@portico/workflow-nodes/http";
 import { ports } from "@portico/core";
-import type { Page } from "playwright-core";
 import { describe, expect, it, vi } from "vitest";
-import { findChromium, useChromium } from "../../harness/chromium.ts";
-import { DESKTOP, findingsInEveryLook } from "../../harness/console.ts";
 import { type HookServer, startHookServer } from "../../harness/hook-server.ts";
+import { form, gated, linked, PUBLIC_URL, startGated } from "../../harness/linked-gate.ts";
 import { isClusterRun } from "../../harness/members.ts";
-import { startWorkflowService, type WorkflowService, type WorkflowServiceOptions } from "../../harness/workflow-app.ts";
-
-const PUBLIC_URL = "https://workflows.example/in-front/";
-const form = {
-  type: "object",
-  required: ["audience"],
-  properties: {
-    audience: { enum: ["everybody", "members"], title: "Who may read it?" },
-    copies: { type: "integer", minimum: 1, description: "On paper" },
-    urgent: { type: "boolean" },
-    note: { type: "string", maxLength: 50 },
-    tags: { type: "array", items: { type: "string" } },
-  },
-  additionalProperties: false,
-};
-
-function gated({ url }: Pick<HookServer, "url">, gate: object = {}): object {
-  return {
-    parameters: { type: "object", properties: { what: { type: "string", default: "the <lift> & more" } } },
-    nodes: {
-      ok: {
-        type: "human_gate",
-        with: {
-          ...{ title: "Publish <b>this</b>?", message: "About ${{ parameters.what }}" },
-          ...{ links: true, notify: { url, body: { link: "${{ gate.link }}", until: "${{ gate.linkExpiresAt }}" } } },
-          ...gate,
-        },
-      },
-    },
-    outputs: { decision: "${{ nodes.ok.output }}" },
-  };
-}
-
-function start(hook: HookServer, options: WorkflowServiceOptions = {}, gate: object = {}): Promise<WorkflowService> {
-  return startWorkflowService({
-    definitions: { "gated.json": gated(hook, gate) },
-    adapters: [httpNode({ allow: [hook.host] })],
-    runtime: { publicUrl: PUBLIC_URL },
-    ...options,
-  });
-}
-
-/** A run that waits, and the path of the link that its notification contained. */
-async function linked(service: WorkflowService, hook: HookServer, parameters: object = {}) {
-  const before = hook.received.length;
-  const runId = await service.trigger("gated", parameters);
-  await expect.poll(() => hook.received.length).toBe(before + 1);
-  await service.until("gated", runId, ({ humanGate }) => humanGate?.notification !== undefined);
-  const { link, until } = hook.received.at(-1)!.body as { link: string; until: string };
-  expect(link.startsWith("https://workflows.example/in-front/approve/")).toBe(true);
-  return { runId, until, path: link.slice(link.indexOf("/approve/")), token: link.split("/approve/")[1]! };
-}
+import type { WorkflowService } from "../../harness/workflow-app.ts";
 
 async function open(service: WorkflowService, path: string) {
   const answer = await fetch(service.url + path);
@@ -85,7 +32,7 @@ const grantHeaders = async (service: WorkflowService) => ({ "x-execution-grant":
 describe("an approval link (open points 14)", () => {
   it("shows the question without a token of the service, as often as it is opened, and decides nothing by that", async () => {
     await using hook = await startHookServer();
-    await using service = await start(hook);
+    await using service = await startGated(hook);
     const { runId, path } = await linked(service, hook);
     for (const method of ["GET", "HEAD", "GET"]) {
       const answer = await fetch(service.url + path, { method });
@@ -101,7 +48,7 @@ describe("an approval link (open points 14)", () => {
   it("shows hidden characters, and isolates texts from each other", async () => {
     await using hook = await startHookServer();
     const form = { properties: { to: { type: "string", title: "To\u202e", description: "Who\u200b?", default: "a\u2066b" } } };
-    await using service = await start(hook, {}, { title: "Pay \u202eelpoep\u202c?", form });
+    await using service = await startGated(hook, {}, { title: "Pay \u202eelpoep\u202c?", form });
     const { path } = await linked(service, hook, { what: "\u2067it\u2069" });
     const { text } = await open(service, path);
     expect(text).not.toMatch(/[\u202a-\u202e\u2067-\u2069\u200b]/u);
@@ -117,7 +64,7 @@ describe("an approval link (open points 14)", () => {
 
   it("decides with a POST, and the run continues with the decision", async () => {
     await using hook = await startHookServer();
-    await using service = await start(hook);
+    await using service = await startGated(hook);
     const approved = await linked(service, hook);
     const answer = await send(service, approved.path, { decision: "approve", comment: "fine\r\nby me" });
     expect([answer.status, answer.text.includes("<h1>Approved</h1>")]).toEqual([200, true]);
@@ -132,7 +79,7 @@ describe("an approval link (open points 14)", () => {
 
   it("takes the values of the gate's form, with their types, and the form's defaults", async () => {
     await using hook = await startHookServer();
-    await using service = await start(
+    await using service = await startGated(
       hook,
       {},
       { form: { ...form, properties: { ...form.properties, note: { type: "string", default: "none" } } } },
@@ -147,7 +94,7 @@ describe("an approval link (open points 14)", () => {
 
   it("answers values that do not match the form with 400 and the form with its texts, and the gate waits on", async () => {
     await using hook = await startHookServer();
-    await using service = await start(hook, {}, { form });
+    await using service = await startGated(hook, {}, { form });
     const { runId, path } = await linked(service, hook);
     const { status, text } = await send(service, path, { decision: "approve", "value.copies": "0", "value.note": '<i>"' });
     expect(status).toBe(400);
@@ -168,7 +115,7 @@ describe("an approval link (open points 14)", () => {
 
   it("counts once: of two POSTs at the same time one decides, and the other is 410", async () => {
     await using hook = await startHookServer();
-    await using service = await start(hook);
+    await using service = await startGated(hook);
     const { runId, path } = await linked(service, hook);
     // All three find the gate undecided. On a cluster, each member has its own stores: chance decides there.
     const decisions = service.app.port(ports.records).collection({ name: "workflow-gates" });
@@ -195,7 +142,7 @@ describe("an approval link (open points 14)", () => {
 
   it("is 410 where the gate was decided otherwise, and when the run has ended", async () => {
     await using hook = await startHookServer();
-    await using service = await start(hook, {
+    await using service = await startGated(hook, {
       definitions: {
         "gated.json": {
           nodes: {
@@ -223,7 +170,7 @@ describe("an approval link (open points 14)", () => {
   it("is 410 after its time, which the definition says and which never outlives the gate's timeout", async () => {
     await using hook = await startHookServer();
     const clock = createManualClock();
-    await using service = await start(hook, { clock }, { links: { expiresAfter: "1h" } });
+    await using service = await startGated(hook, { clock }, { links: { expiresAfter: "1h" } });
     const first = await linked(service, hook);
     expect(Date.parse(first.until)).toBe(clock.now() + 3_600_000);
     await clock.advance(3_599_999);
@@ -232,14 +179,14 @@ describe("an approval link (open points 14)", () => {
     for (const answer of [await open(service, first.path), await send(service, first.path, { decision: "approve" })])
       expect([answer.status, answer.text.includes("This link has expired")]).toEqual([410, true]);
     expect((await service.detail("gated", first.runId)).status).toBe("waiting_human");
-    await using other = await start(hook, { clock }, { timeout: "10m" });
+    await using other = await startGated(hook, { clock }, { timeout: "10m" });
     const second = await linked(other, hook);
     expect(Date.parse(second.until)).toBe(clock.now() + 600_000);
   });
 
   it("opens its own gate alone: a changed or a foreign token is 404", async () => {
     await using hook = await startHookServer();
-    await using service = await start(hook);
+    await using service = await startGated(hook);
     const one = await linked(service, hook);
     const other = await linked(service, hook);
     const [payload = "", signature = ""] = one.token.split(".");
@@ -267,9 +214,9 @@ describe("an approval link (open points 14)", () => {
 
   it("works after a restart between the notification and the decision", async () => {
     await using hook = await startHookServer();
-    const first = await start(hook);
+    const first = await startGated(hook);
     const { runId, path } = await linked(first, hook);
-    await using second = await start(hook, { dataDir: first.dataDir });
+    await using second = await startGated(hook, { dataDir: first.dataDir });
     expect((await open(second, path)).status).toBe(200);
     expect((await send(second, path, { decision: "approve" })).status).toBe(200);
     expect(await second.ended("gated", runId)).toMatchObject({ status: "completed" });
@@ -279,9 +226,9 @@ describe("an approval link (open points 14)", () => {
 
   it("ends when the instance gets another key, and the gate can still be decided in another way", async () => {
     await using hook = await startHookServer();
-    const first = await start(hook);
+    const first = await startGated(hook);
     const { runId, path } = await linked(first, hook);
-    await using second = await start(hook, { dataDir: first.dataDir, key: "another key of this test" });
+    await using second = await startGated(hook, { dataDir: first.dataDir, key: "another key of this test" });
     expect((await open(second, path)).status).toBe(404);
     expect((await send(second, path, { decision: "approve" })).status).toBe(404);
     await second.until("gated", runId, ({ status }) => status === "waiting_human");
@@ -294,7 +241,7 @@ describe("an approval link (open points 14)", () => {
 
   it("is in the notification alone: no log line, event, detail or store has it", async () => {
     await using hook = await startHookServer();
-    await using service = await start(hook);
+    await using service = await startGated(hook);
     const { runId, path, token } = await linked(service, hook);
     const events = await service.events(runId);
     // A person may paste it.
@@ -309,7 +256,7 @@ describe("an approval link (open points 14)", () => {
 
   it("is a page without scripts that tells its address to no one, for pages and errors alike", async () => {
     await using hook = await startHookServer();
-    await using service = await start(hook);
+    await using service = await startGated(hook);
     const { path } = await linked(service, hook);
     for (const { headers, text } of [await open(service, path), await open(service, "/approve/x")]) {
       expect(headers.get("content-security-policy")).toMatch(
@@ -325,7 +272,7 @@ describe("an approval link (open points 14)", () => {
 
   it("takes a form of any origin, because only the token counts, and no other body", async () => {
     await using hook = await startHookServer();
-    await using service = await start(hook);
+    await using service = await startGated(hook);
     const { path } = await linked(service, hook);
     const foreign = await send(service, path, { decision: "approve" }, { origin: "null" });
     expect([foreign.status, foreign.headers.get("access-control-allow-origin")]).toEqual([200, null]);
@@ -337,7 +284,7 @@ describe("an approval link (open points 14)", () => {
 
   it("is audited as a decision by a link, which is named and not revealed", async () => {
     await using hook = await startHookServer();
-    await using service = await start(hook, { adapters: [httpNode({ allow: [hook.host] }), recordAudit({})] });
+    await using service = await startGated(hook, { adapters: [httpNode({ allow: [hook.host] }), recordAudit({})] });
     const { runId, path, token } = await linked(service, hook);
     await send(service, path, { decision: "approve" });
     const { items } = await service.app.port(ports.audit).read();
@@ -356,7 +303,7 @@ describe("an approval link (open points 14)", () => {
     ["in an instance without workflow.publicUrl", {}, {}, "Approval links need the setting workflow.publicUrl"],
   ])("is refused %s", async (_where, gate, runtime, message) => {
     await using hook = await startHookServer();
-    await using service = await start(hook, { runtime }, gate);
+    await using service = await startGated(hook, { runtime }, gate);
     const { broken } = (await service.call("GET", "/api/workflows")).body;
     const messages = broken[0].problems.map((problem: { message: string }) => problem.message);
     expect(messages).toContainEqual(expect.stringContaining(message));
@@ -366,7 +313,7 @@ describe("an approval link (open points 14)", () => {
     await using hook = await startHookServer();
     const inner = { ok: (gated(hook) as any).nodes.ok };
     inner.ok.with = { ...inner.ok.with, message: "" };
-    await using service = await start(hook, {
+    await using service = await startGated(hook, {
       definitions: {
         "gated.json": {
           nodes: {
@@ -396,59 +343,3 @@ async function linkedByDefault(service: WorkflowService, hook: HookServer) {
   const { link } = hook.received.at(-1)!.body as { link: string };
   return { runId, path: link.slice(link.indexOf("/approve/")) };
 }
-
-describe.skipIf(findChromium() === undefined)("the page of an approval link in a browser", () => {
-  const browser = useChromium();
-
-  async function shown(service: WorkflowService, path: string): Promise<{ page: Page; violations: string[] }> {
-    const page = await browser().newPage({ viewport: DESKTOP });
-    const violations: string[] = [];
-    page.on("console", (message) => message.type() === "error" && violations.push(message.text()));
-    await page.goto(service.url + path);
-    return { page, violations };
-  }
-
-  it("is filled in and approved with a keyboard, on a phone too, in light and dark", async () => {
-    await using hook = await startHookServer();
-    await using service = await start(hook, {}, { form });
-    const { runId, path } = await linked(service, hook);
-    const { page } = await shown(service, path);
-    // axe needs to run a script in the page, which the policy of the page refuses to the page itself.
-    expect(await findingsInEveryLook(page)).toEqual([]);
-    await page.getByLabel("Who may read it?").selectOption("members");
-    await page.getByLabel("copies (optional)").fill("0");
-    await page.getByLabel("copies (optional)").press("Enter");
-    expect((await service.detail("gated", runId)).status).toBe("waiting_human");
-    await page.getByRole("button", { name: "Approve" }).click();
-    await page.getByRole("alert").waitFor();
-    expect(await page.getByLabel("copies (optional)").getAttribute("aria-invalid")).toBe("true");
-    expect(await page.getByLabel("Who may read it?").inputValue()).toBe('"members"');
-    expect(await findingsInEveryLook(page)).toEqual([]);
-    await page.getByLabel("copies (optional)").fill("2");
-    await page.getByLabel("Comment (optional)").fill("From a browser");
-    await page.getByRole("button", { name: "Approve" }).focus();
-    await page.keyboard.press("Enter");
-    await page.getByRole("heading", { name: "Approved" }).waitFor();
-    expect(await findingsInEveryLook(page)).toEqual([]);
-    expect((await service.ended("gated", runId)).finalOutputs.decision).toMatchObject({
-      comment: "From a browser",
-      values: { audience: "members", copies: 2 },
-    });
-    await page.close();
-  });
-
-  it("keeps its style under its policy, and runs nothing of what the gate says", async () => {
-    await using hook = await startHookServer();
-    await using service = await start(hook);
-    const { path } = await linked(service, hook, { what: "<script>document.title='taken'</script><img src=x onerror=alert(1)>" });
-    const { page, violations } = await shown(service, path);
-    expect(await page.title()).toBe("Publish <b>this</b>?");
-    expect(violations).toEqual([]);
-    expect(await page.locator("main").evaluate((main) => getComputedStyle(main).maxWidth)).toBe("640px");
-    expect(await page.locator("script, img").count()).toBe(0);
-    expect(violations).toEqual([]);
-    await page.getByRole("button", { name: "Reject" }).click();
-    await page.getByRole("heading", { name: "Rejected" }).waitFor();
-    await page.close();
-  });
-});

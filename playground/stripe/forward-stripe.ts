@@ -4,9 +4,10 @@ import { bodyLimit, H3, HTTPError } from "h3";
 import { toNodeHandler } from "h3/node";
 import { Stripe } from "stripe";
 import * as v from "valibot";
-import { type Listening, listen } from "./listen.ts";
-import { openStandInTrigger } from "./stand-in-trigger.ts";
-import { type AgentEvent, TRIGGER_BYTES, triggerAgent, triggerConfig } from "./trigger-agent.ts";
+import { type Listening, listen } from "../listen.ts";
+import { openStandInTrigger } from "../stand-in-trigger.ts";
+import { type AgentEvent, TRIGGER_BYTES, triggerAgent, triggerConfig } from "../trigger-agent.ts";
+import { signNotification } from "./sign-notification.ts";
 
 export const stripeConfig = v.strictObject({ secret: secretFromEnv("STRIPE_WEBHOOK_SECRET"), trigger: triggerConfig });
 
@@ -75,8 +76,7 @@ if (import.meta.main) {
   await using forwarder = await start({ ...agent.env, AGENT_EVENTS: '["stripe.invoice.paid"]', STRIPE_WEBHOOK_SECRET: secret });
   const tell = async (type: string, object: object) => {
     const payload = JSON.stringify({ id: "evt_1", object: "event", type, data: { object } });
-    const signature = await Stripe.webhooks.generateTestHeaderStringAsync({ payload, secret, cryptoProvider: webCrypto });
-    const headers = { "stripe-signature": signature };
+    const headers = await signNotification(payload, secret);
     const answer = await fetch(`${forwarder.url}/stripe`, { method: "POST", headers, body: payload });
     console.log(`${type}: ${answer.status}`);
   };

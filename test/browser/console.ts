@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import axe from "axe-core";
 import type { Browser, BrowserContextOptions, Page, Request } from "playwright-core";
 import { expect } from "vitest";
-import { type PorticoProcess, startPortico, temporaryFolder } from "./portico-process.ts";
+import { type PorticoProcess, startPortico, temporaryFolder } from "../harness/portico-process.ts";
 
 export interface ConsoleOptions {
   /** Of the file: `startChromium`. */

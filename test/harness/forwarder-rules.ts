@@ -1,19 +1,15 @@
-import { sign } from "@octokit/webhooks-methods";
-import { Stripe } from "stripe";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import * as github from "../../../playground/forward-github.ts";
-import * as stripe from "../../../playground/forward-stripe.ts";
-import type { Listening } from "../../../playground/listen.ts";
-import { TRIGGER_BYTES } from "../../../playground/trigger-agent.ts";
-import { type FakeUpstream, startFakeUpstream } from "../../harness/fake-upstream.ts";
-import { httpCall } from "../../harness/http-call.ts";
-import { json, never } from "../../harness/upstream-answers.ts";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import type { Listening } from "../../playground/listen.ts";
+import { TRIGGER_BYTES } from "../../playground/trigger-agent.ts";
+import { type FakeUpstream, startFakeUpstream } from "./fake-upstream.ts";
+import { httpCall } from "./http-call.ts";
+import { json, never } from "./upstream-answers.ts";
 
 const SECRET = "whsec_the-secret-of-the-third-party";
 const AGENT_SECRET = "whs_the-secret-of-the-agent";
 
 /** A third party: what it sends, as its own library signs it. */
-interface ThirdParty {
+export interface ThirdParty {
   start(env: Record<string, string>): Promise<Listening>;
   readonly path: string;
   readonly event: string;
@@ -27,30 +23,8 @@ interface ThirdParty {
   readonly other: object;
 }
 
-const thirdParties: Readonly<Record<string, ThirdParty>> = {
-  github: {
-    start: github.start,
-    path: "/github",
-    event: "github.issues.opened",
-    body: (text) => JSON.stringify({ action: "opened", issue: { number: 7, title: "Tea" }, extra: { text } }),
-    headers: async (body, secret) => ({ "x-github-event": "issues", "x-hub-signature-256": await sign(secret, body) }),
-    signatureHeader: "x-hub-signature-256",
-    fields: { number: 7, title: "Tea" },
-    other: { action: "closed", issue: { number: 7 } },
-  },
-  stripe: {
-    start: stripe.start,
-    path: "/stripe",
-    event: "stripe.invoice.paid",
-    body: (text) => JSON.stringify({ id: "evt_1", type: "invoice.paid", data: { object: { id: "in_1", extra: { text } } } }),
-    headers: async (payload, secret) => ({ "stripe-signature": Stripe.webhooks.generateTestHeaderString({ payload, secret }) }),
-    signatureHeader: "stripe-signature",
-    fields: { id: "evt_1", objectId: "in_1" },
-    other: { id: "evt_2", type: "invoice.sent", data: { object: {} } },
-  },
-};
-
-describe.each(Object.entries(thirdParties))("the forwarder of %s", (_name, third) => {
+/** The rules of a forwarder: a test of each. Called in a `describe`. */
+export function testForwarder(third: ThirdParty): void {
   let service: FakeUpstream;
   let forwarder: Listening;
   beforeEach(async () => {
@@ -174,4 +148,4 @@ describe.each(Object.entries(thirdParties))("the forwarder of %s", (_name, third
   it("does not start without a secret to verify with", async () => {
     await expect(async () => third.start({ AGENT_EVENTS: "[]" })).rejects.toThrow(/^secret: expected/m);
   });
-});
+}

@@ -2,6 +2,9 @@ import { existsSync } from "node:fs";
 import { type Browser, chromium } from "playwright-core";
 import { afterAll, beforeAll } from "vitest";
 
+/** Tests take these types from here, because only this folder has the package. */
+export type { Browser, Locator, Page, Request, WebSocketRoute } from "playwright-core";
+
 const USUAL_PATHS = [
   "/usr/bin/chromium",
   "/usr/bin/chromium-browser",
