@@ -283,7 +283,8 @@ describe("inside presets", () => {
 });
 
 describe("what runs in a browser", () => {
-  it("imports nothing of Node: the client, and all that it imports", () => {
+  it("imports nothing of Node: the client, the contracts of areas, and all that they import", async () => {
+    const { exports } = JSON.parse(await readText("core/package.json")) as { exports: Readonly<Record<string, string>> };
     const seen = new Set<string>();
     const visit = (file: string) => {
       if (seen.has(file)) return;
@@ -291,11 +292,18 @@ describe("what runs in a browser", () => {
       for (const { target, isTypeOnly } of imports.filter((each) => each.file === file)) {
         if (isTypeOnly) continue;
         expect(target.startsWith("node:"), `${file} imports ${target}`).toBe(false);
-        if (target.startsWith(".")) visit(pathOf(file, target));
+        const door = packageOf(target) === "@portico/core" ? exports[target.replace("@portico/core", ".")] : undefined;
+        if (door !== undefined) visit(posix.join("core", door));
+        else if (target.startsWith(".")) visit(pathOf(file, target));
       }
     };
     visit("core/src/derive/client.ts");
-    expect(seen.size).toBeGreaterThan(2);
+    const contracts = new Set(
+      imports.map(({ file }) => file).filter((file) => /^plugins\/src\/[\w-]+\/contract\.ts$/.test(file)),
+    );
+    expect(contracts.size).toBeGreaterThan(3);
+    for (const contract of contracts) visit(contract);
+    expect(seen.size).toBeGreaterThan(20);
   });
 });
 

@@ -1,5 +1,4 @@
-import type { Envelope, ServiceError } from "@portico/core/contract";
-import { errorBody, isJsonObject, type ModelErrorKind } from "@portico/core/model-protocols";
+import { type Envelope, errorBody, isJsonObject, type ModelErrorKind, type ServiceError } from "@portico/core/contract";
 import type { Protocol } from "./protocol.ts";
 
 /**
