@@ -1,4 +1,4 @@
-import type { Adapter, Filling, Port } from "@portico/core";
+import { type Adapter, createRandomIds, createSystemClock, type Filling, type Port, ports } from "@portico/core";
 
 /** An adapter that stands open outside any app. */
 export interface OpenAdapter<T> {
@@ -16,7 +16,8 @@ interface Steps {
 }
 
 /**
- * Open one adapter alone: `others` fill the ports that it, or they, ask for, and are opened only where they are asked for.
+ * Open one adapter alone: `others` fill the ports that it, or they, ask for, and are opened only where they are asked for. As in an app, `clock`
+ * and `ids` need no adapter.
  * Throws the error of opening, after everything is closed, and an Error that names a port without an adapter.
  */
 export async function openAdapter<P extends Port<unknown>>(
@@ -88,8 +89,15 @@ async function fill(
     fillings.push(await already);
   }
   if (need.many) return fillings;
+  if (fillings.length === 0 && BUILT_IN.has(need.id)) return BUILT_IN.get(need.id);
   if (need.isOptional && fillings.length === 0) return undefined;
   if (fillings.length !== 1)
     throw new Error(`${asking.name} needs one adapter for the port ${need.id}; ${fillings.length} were given`);
   return fillings[0];
 }
+
+/** What an app has without an adapter. */
+const BUILT_IN: ReadonlyMap<string, unknown> = new Map<string, unknown>([
+  [ports.clock.id, createSystemClock()],
+  [ports.ids.id, createRandomIds()],
+]);

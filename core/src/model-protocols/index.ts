@@ -4,12 +4,33 @@
  */
 export { mergeUsage, readChatUsage, readMessagesUsage } from "./answer/usage.ts";
 export { convertRequest, handedOver, type RequestBytes } from "./convert-request.ts";
+export {
+  createProvider,
+  defineModelProvider,
+  ModelRefusal,
+  type ModelProviderSpec,
+  type ModelRefusalOptions,
+  type OwnProvider,
+  type ProviderPorts,
+} from "./define-model-provider.ts";
 export { errorBody, errorStatus, streamErrorEvent, upstreamFailure } from "./errors.ts";
+export type { AnswerPiece, ToolCallPiece } from "./events-of-pieces.ts";
 export { EMPTY_PLACEHOLDER, fitChatRequest, fitMessagesRequest, type FittedRequest, wellFormedJson } from "./fit-request.ts";
 export { isJsonObject, type Json, type JsonObject, parseExactly, writeExactly } from "./json.ts";
 export type { FinishReason, ModelError, ModelErrorKind, ModelEvent, StreamReader, StreamWriter, Usage } from "./model-events.ts";
 export { messagesAnswer, type MessagesAnswerOptions, type ModelEvents, refusal } from "./messages-answer.ts";
 export { readChatCompletion, readChatStream, readMessage, readMessagesStream } from "./read-answer.ts";
+export { readLines } from "./read-lines.ts";
+export {
+  type ModelQuestion,
+  type QuestionAbility,
+  type QuestionPart,
+  type QuestionSource,
+  type QuestionTool,
+  type QuestionToolChoice,
+  type QuestionTurn,
+  readQuestion,
+} from "./read-question.ts";
 export { readUpstreamError } from "./read-upstream-error.ts";
 export { ConversionRefused } from "./request/fields.ts";
 export { AnswerFailed, writeChatCompletion, writeMessage } from "./write-answer.ts";

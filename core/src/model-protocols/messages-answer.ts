@@ -53,12 +53,12 @@ export async function messagesAnswer(
   const source = new EventSource(events, options, signal);
   try {
     const begun: ModelEvent[] = [];
-    while (!begun.some(({ type }) => type !== "start")) {
+    while (!begun.some(hasContent)) {
       const batch = await source.next(options.isStream);
       if (batch === undefined) break;
       begun.push(...batch);
     }
-    const failure = begun.find(({ type }) => type !== "start");
+    const failure = begun.find(hasContent);
     if (failure?.type === "error") {
       source.leave();
       return refusal(failure.error, options.headers);
@@ -186,6 +186,10 @@ class AnswerStream extends Readable {
       return;
     }
   }
+}
+
+function hasContent({ type }: ModelEvent): boolean {
+  return type !== "start" && type !== "usage";
 }
 
 function isOver(event: ModelEvent): boolean {

@@ -99,6 +99,11 @@ export interface ModelAnswer {
    * `body` must be read.
    */
   readonly whole?: Buffer;
+  /**
+   * Fields of the request that the provider left out because leaving them out keeps the meaning, by their names in the provider's protocol. The
+   * model proxy tells them in `x-portico-dropped`. Names have the characters `[a-zA-Z0-9_.$-]`.
+   */
+  readonly dropped?: readonly string[];
 }
 
 /** Thrown when the provider is unreachable or the connection broke. Its message contains neither address nor credential. */

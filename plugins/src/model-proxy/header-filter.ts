@@ -161,6 +161,15 @@ export function convertedAnswerHeaders(
   return Object.fromEntries(Object.entries(all).filter(([name]) => isKeptWithOwnBody(name)));
 }
 
+/** Maximum characters of the header's value: names that a provider made do not fill the head of an answer. */
+const DROPPED_LENGTH = 4_096;
+
+/** The header that names the fields of a request that were left out. Names come from adapters: those that are unsafe in a header are left out. */
+export function droppedHeader(fields: readonly string[]): Record<string, string> {
+  const names = [...new Set(fields)].filter((name) => /^(?:[\w.$-]{1,128}|\(other\))$/.test(name)).join(", ");
+  return names === "" ? {} : { "x-portico-dropped": names.slice(0, DROPPED_LENGTH) };
+}
+
 /** Whether a value does not reveal the provider and is valid in a header (RFC 9110, 5.5). */
 function isShown(value: string, provider: Pick<ports.ModelProvider, "redact">): boolean {
   return provider.redact(value) === value && !UNSENDABLE.test(value);

@@ -3,7 +3,7 @@ import { ports, readStream } from "@portico/core";
 import { type ModelError, streamErrorEvent } from "@portico/core/model-protocols";
 import { type AnswerWatch, watchAnswer } from "./answer-watch.ts";
 import { type CallRecord, codeOfBreak, type ProxyCall } from "./call-record.ts";
-import { answerHeaders, requestHeaders, requestQuery } from "./header-filter.ts";
+import { answerHeaders, droppedHeader, requestHeaders, requestQuery } from "./header-filter.ts";
 import type { ReceivedBody } from "./receive-body.ts";
 import { callFailure, relayError } from "./upstream-error.ts";
 
@@ -16,7 +16,9 @@ export async function relay(call: ProxyCall, received: ReceivedBody): Promise<vo
   const answer = await send(call, received);
   record.answered(answer.status, received.facts.stream === true);
   if (answer.status < 200 || answer.status > 299) return relayError({ protocol, provider, exchange, answer });
-  const headers = answerHeaders(answer.headers, provider);
+  const headers = answer.dropped
+    ? { ...answerHeaders(answer.headers, provider), ...droppedHeader(answer.dropped) }
+    : answerHeaders(answer.headers, provider);
   const watch = watchAnswer(protocol, answer.headers);
   record.opened(watch);
   const out = exchange.respond(answer.status, headers);

@@ -23,7 +23,7 @@ import {
 import type { ProxyCall } from "./call-record.ts";
 import { createDecoder } from "./content-encoding.ts";
 import { proxyErrors } from "./errors.ts";
-import { convertedAnswerHeaders, convertedRequestHeaders } from "./header-filter.ts";
+import { convertedAnswerHeaders, convertedRequestHeaders, droppedHeader } from "./header-filter.ts";
 import { ANSWER_BYTES } from "./limits.ts";
 import type { Protocol } from "./protocol.ts";
 import type { RequestConverter } from "./request-converter.ts";
@@ -68,7 +68,7 @@ export async function translate(
 
   const headers = {
     ...convertedAnswerHeaders(answer.headers, provider),
-    ...(request.dropped.length > 0 && { "x-portico-dropped": request.dropped.join(", ") }),
+    ...droppedHeader([...request.dropped, ...(answer.dropped ?? [])]),
   };
   const names = {
     id: services.ids.id(protocol === "messages" ? "msg_" : "chatcmpl-"),

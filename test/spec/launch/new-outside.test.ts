@@ -28,7 +28,13 @@ describe("what portico new makes, outside the workspace", () => {
       ...["core", "adapters", "presets", "test"].map((name) => `@portico/${name}`),
       ...["portico", "valibot", "vitest", "typescript", "@types/node"],
     ]);
-    for (const page of ["docs/writing-a-plugin.md", "docs/writing-an-adapter.md", "docs/writing-a-preset.md"]) {
+    const pages = [
+      "docs/writing-a-plugin.md",
+      "docs/writing-an-adapter.md",
+      "docs/own-model-provider.md",
+      "docs/writing-a-preset.md",
+    ];
+    for (const page of pages) {
       const begin = (await readPage(page)).blocks.find(({ mark }) => mark?.of === "test/spec/launch/new-outside.test.ts");
       const [command = "", ...next] = begin!.text.trim().split("\n");
       const args = /^npx portico new (.*)$/.exec(command)![1]!.split(" ");

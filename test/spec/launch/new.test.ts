@@ -95,6 +95,24 @@ describe("portico new", () => {
   });
 });
 
+describe("portico new adapter --own-protocol", () => {
+  it("makes a model provider, and is refused for other ports", async () => {
+    const folder = temporaryFolder();
+    try {
+      const portico = (...args: readonly string[]) => runCommand(["new", "adapter", ...args], { cwd: folder.path });
+      const { code, stdout } = await portico("tin-can", "--own-protocol", "--json");
+      expect([code, (JSON.parse(stdout) as { files: string[] }).files]).toEqual([
+        0,
+        expect.arrayContaining(["src/tin-can-models.ts"]),
+      ]);
+      const stderr = "--own-protocol is for the port models\n";
+      expect(await portico("other", "--port", "tools", "--own-protocol")).toEqual({ code: 64, stdout: "", stderr });
+    } finally {
+      folder.remove();
+    }
+  });
+});
+
 describe("a template", () => {
   it("is published with the command", async () => {
     const { files } = JSON.parse(await readText("presets/cli/package.json")) as { files: string[] };
@@ -104,7 +122,9 @@ describe("a template", () => {
   it("imports what its package.json names, and nothing else of it is named", async () => {
     const files = (await repositoryFiles()).filter((file) => file.startsWith(`${TEMPLATES}/`));
     const kinds = new Set(files.map((file) => file.split("/")[3]!).filter((kind) => !PARTS.includes(kind)));
-    expect([...kinds].toSorted()).toEqual(["plugin", "preset", ...PORTS.map((port) => `adapter-${port}`)].toSorted());
+    expect([...kinds].toSorted()).toEqual(
+      ["own-protocol-models", "plugin", "preset", ...PORTS.map((port) => `adapter-${port}`)].toSorted(),
+    );
     for (const kind of kinds) {
       const { dependencies, devDependencies } = JSON.parse(await readText(`${TEMPLATES}/${kind}/package.json`)) as any;
       const imported = { source: new Set<string>(), all: new Set<string>(["typescript", "vitest", "@types/node"]) };

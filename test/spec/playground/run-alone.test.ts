@@ -45,6 +45,7 @@ const stories: Readonly<Record<string, string>> = {
   "own-identity": 'ada: {"userId":"ada","role":"owner"}\nbob: {"userId":"bob","role":"member"}\neve: unauthorized\n',
   "own-middleware": '200, run by the desk: {"notes":[]}\n503: Read only for now\n{"notebook":"shared-notebook"}\n',
   "own-provider": "200: Called with Bearer a-token-for-this-hour\nCalled with Bearer ***\n",
+  "own-protocol": "200: You said: Hello\n",
   "own-storage": "Ada: Tea without milk.\nBob: no note\n",
 };
 

@@ -24,9 +24,10 @@ const adapterCommand = defineCommand({
       valueHint: "port",
       description: "Port that it fills: tools (default), records, models, identity or workflow-nodes",
     },
+    "own-protocol": { type: "boolean", description: "Create a model provider whose service has a protocol of its own" },
     json,
   },
-  run: ({ args }) => make({ kind: "adapter", name: args.name, port: args.port }, args.json),
+  run: ({ args }) => make({ kind: "adapter", name: args.name, port: args.port, hasOwnProtocol: args["own-protocol"] }, args.json),
 });
 
 const presetCommand = defineCommand({

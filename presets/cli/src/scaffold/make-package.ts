@@ -14,6 +14,8 @@ export interface PackageOrder {
   readonly name: string;
   /** The port that an adapter fills; default: tools. */
   readonly port?: string | undefined;
+  /** A model provider with a protocol of its own. */
+  readonly hasOwnProtocol?: boolean | undefined;
 }
 
 interface MadePackage {
@@ -28,12 +30,12 @@ interface MadePackage {
 const DEFAULT_PORT = "tools";
 
 /**
- * Create a package from a template, in a new folder of `cwd` with the package's name. Throws CommandFailed: 64 for an invalid name and for a
- * port without a template, 73 if the folder is not empty or cannot be written.
+ * Create a package from a template, in a new folder of `cwd` with the package's name. Throws CommandFailed: 64 for an invalid name, for a
+ * port without a template, and for a port without protocols of its own, 73 if the folder is not empty or cannot be written.
  */
-export async function makePackage({ kind, name, port }: PackageOrder, cwd: string): Promise<MadePackage> {
+export async function makePackage({ kind, name, port, hasOwnProtocol }: PackageOrder, cwd: string): Promise<MadePackage> {
   const names = packageName(name);
-  const template = kind === "adapter" ? `adapter-${await knownPort(port ?? DEFAULT_PORT)}` : kind;
+  const template = kind === "adapter" ? await adapterTemplate(port, hasOwnProtocol) : kind;
   const folder = resolve(cwd, names.kebab);
   const made = [...(await templateFiles("every")), ...(await templateFiles(template))];
   await refuseOccupied(folder, names.kebab);
@@ -58,6 +60,12 @@ export async function makePackage({ kind, name, port }: PackageOrder, cwd: strin
 function dependenciesOf(manifest: string): string[] {
   const { dependencies, devDependencies } = JSON.parse(manifest) as Record<string, object | undefined>;
   return Object.keys({ ...dependencies, ...devDependencies });
+}
+
+async function adapterTemplate(port: string | undefined, hasOwnProtocol = false): Promise<string> {
+  if (!hasOwnProtocol) return `adapter-${await knownPort(port ?? DEFAULT_PORT)}`;
+  if (port === undefined || port === "models") return "own-protocol-models";
+  throw new CommandFailed("--own-protocol is for the port models", EXIT.usage);
 }
 
 async function knownPort(port: string): Promise<string> {
