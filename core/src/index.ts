@@ -72,7 +72,7 @@ export {
 } from "./grammar/access.ts";
 export { auditActor, type AuditWriter, auditWriter } from "./grammar/audit.ts";
 export { accessErrors } from "./grammar/error.ts";
-export { bearerToken, callerOf, instanceScheme, ownerScheme } from "./grammar/access.ts";
+export { bearerToken, instanceScheme, ownerScheme } from "./grammar/access.ts";
 export { CREDENTIAL_PREFIXES, type CredentialPrefix } from "./kit/credential-prefixes.ts";
 export { createEndedSessions, type EndedSessions } from "./kit/signed-tokens.ts";
 export { latestEnd, sessionIssuesSettings } from "./kit/signed-tokens.ts";
@@ -96,7 +96,7 @@ export { findShortage, type Shortage, SHORTAGE_WORDS } from "./grammar/error.ts"
 export { BodyCut, BodySilent, BodyTooLarge, eachChunk, readBody, takeArrived } from "./http/body.ts";
 export { parseJsonBody } from "./http/declared-body.ts";
 export { isExistingDay } from "./kit/time-text.ts";
-export { hasInexactWhole, parseJson, quoteLongNumbers } from "./kit/parse-json.ts";
+export { hasInexactWhole, parseJson } from "./kit/parse-json.ts";
 export { roomIn } from "./http/streams.ts";
 export type { StreamedBody } from "./http/streamed-body.ts";
 export { openUpload, type Upload, type UploadFlaw, UploadInvalid, type UploadOptions, UploadTooLarge } from "./http/upload.ts";

@@ -123,15 +123,12 @@ function pathOf(template: string, params: Readonly<Record<string, unknown>>): st
   });
 }
 
-/** The codes that a call of this route can fail with, for `switch (error.code)`. */
-export type CodeOf<C extends RouteContract> = CallCode<C>;
-
 /** Whether an error is a failed call, with the codes of one route. */
-export function isCallFailed<C extends RouteContract>(error: unknown, _route: C): error is CallFailed<CodeOf<C>> {
+export function isCallFailed<C extends RouteContract>(error: unknown, _route: C): error is CallFailed<CallCode<C>> {
   return CallFailed.is(error);
 }
 
-/** The codes that a route can fail with: its own codes, those of the request grammar, and `unknown` for any other answer. */
+/** The codes that a route can fail with, for `switch (error.code)`: its own codes, those of the request grammar, and `unknown` for any other answer. */
 export type CallCode<C extends RouteContract> =
   | (C["errors"] extends ErrorCatalogue ? keyof C["errors"] & string : never)
   | FaultCode
@@ -167,7 +164,7 @@ async function callFailed(route: RouteContract, response: Response): Promise<Cal
 }
 
 /** The same for a body that was already read: the last event of a broken stream. */
-export function failureOf(route: RouteContract, status: number, body: unknown, headers: Headers): CallFailed {
+function failureOf(route: RouteContract, status: number, body: unknown, headers: Headers): CallFailed {
   return new CallFailed(status, codeOf(route, status, body), body, headers);
 }
 

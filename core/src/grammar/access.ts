@@ -27,7 +27,7 @@ export const ownerScheme: SecurityScheme = { ...instanceScheme, description: "An
  * The caller whose token is in the `X-Agent-Service-Token` header, the credential of the agent service's instance. Undefined if
  * the header is missing or the token is unknown. Rejects with the errors of `identity`.
  */
-export async function callerOf(head: RequestHead, identity: Identity, signal: AbortSignal): Promise<Caller | undefined> {
+async function callerOf(head: RequestHead, identity: Identity, signal: AbortSignal): Promise<Caller | undefined> {
   const token = head.header("x-agent-service-token");
   return token ? identity.resolve(token, signal) : undefined;
 }

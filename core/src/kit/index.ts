@@ -1,6 +1,6 @@
 /** What the areas and adapters share, beside the grammar: threads for work from outside, and checks by JSON Schemas from outside. */
 export { type BoundSchema, boundSchemas, type JsonSchema, type SchemaFaultPlace } from "./json-schema/bound-schema.ts";
-export { CHECK_MS, type CheckJob, type CheckResult, faultText, type SchemaFault } from "./json-schema/check-json.ts";
+export { type CheckJob, type CheckResult, faultText, type SchemaFault } from "./json-schema/check-json.ts";
 export { checkJsonNow } from "./json-schema/check-json.ts";
 export { type CompileOptions, compileSchema, SchemaInvalid } from "./json-schema/compile-schema.ts";
 export { type CheckedJson, type SchemaCheckOptions, SchemaChecks } from "./json-schema/schema-checks.ts";
@@ -10,4 +10,4 @@ export { JobPool, type JobPoolOptions, PoolBusy } from "./job-pool.ts";
 export { JobOutOfMemory, JobOverran, type JobRun, JobThread, type JobThreadOptions, ThreadCrashed } from "./job-thread.ts";
 export { registerProcess, type SharedPorts, sharedPorts } from "./other-processes.ts";
 export { listenForJobs } from "./listen-for-jobs.ts";
-export { isBlank, withoutByteOrderMark } from "./text.ts";
+export { withoutByteOrderMark } from "./text.ts";
