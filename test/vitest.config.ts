@@ -9,14 +9,15 @@ import { repeatedTests } from "./harness/repeated-tests.ts";
 const ALONE = ["spec/{grammar,playground}/embedding.test.ts"];
 
 /**
- * Files that load, kill or connect whole servers, those that work with the console in a browser, and those that call reference servers of MCP.
+ * Files that load, kill or connect whole servers, those that work with the console in a browser, and those that need `test/oracles`: reference servers
+ * of MCP, and rules of the formats of files.
  */
 const SERVERS = [
   "spec/console/**/*.test.ts",
   "{chaos,cluster}/**/*.test.ts",
   "conformance/*{postgres,redis,bullmq,s3}*.test.ts",
   "conformance/{move-store,documents-shared-folder,tools-mcp-reference}.test.ts",
-  "spec/deploy/{systemd,kubernetes,proxies,proxy-of-cluster}.test.ts",
+  "spec/deploy/{formats,systemd,kubernetes,proxies,proxy-of-cluster}.test.ts",
   "spec/docs/troubleshooting.test.ts",
   "spec/telemetry/{log-line-schema,monitoring,otlp}.test.ts",
   "spec/usage/ended-work.test.ts",

@@ -124,7 +124,7 @@ describe("the manifests of deploy/kubernetes", () => {
     writeFileSync(join(path, "manifests.ts"), lines.join("\n"));
     const compilerOptions = {
       ...{ noEmit: true, strict: true, types: [], skipLibCheck: true, module: "esnext", moduleResolution: "bundler" },
-      paths: { "kubernetes-types/*": [`${root}/node_modules/kubernetes-types/*`] },
+      paths: { "kubernetes-types/*": [`${root}/test/oracles/node_modules/kubernetes-types/*`] },
     };
     writeFileSync(join(path, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["manifests.ts"] }));
     const tsc = join(root, "node_modules/.bin/tsc");
