@@ -8,7 +8,8 @@ import { messagesHttp } from "@portico/adapters/models/messages-http";
 import { memoryRecords } from "@portico/adapters/records/memory";
 import { memorySecrets } from "@portico/adapters/secrets/memory";
 import { createMemoryTelemetry, type MemoryTelemetry } from "@portico/adapters/telemetry/memory";
-import { type Adapter, type App, createApp, ports, Secret } from "@portico/core";
+import type { CommandCredential, ProviderLimits } from "@portico/adapters/models/limit-options";
+import { type Adapter, type App, createApp, type Live, ports, Secret } from "@portico/core";
 import { modelProxy } from "@portico/plugins/model-proxy";
 import { createSafeTokens } from "@portico/plugins/model-proxy/safe-tokens";
 import type { FakeUpstream } from "./fake-upstream.ts";
@@ -30,12 +31,18 @@ export type ProviderSetting =
       /** Default `test-vendor`. */
       readonly type?: string;
       /** Default PROVIDER_KEY; null sends none. */
-      readonly credential?: string | null;
+      readonly credential?: string | null | CommandCredential;
+      /** In place of the credential. */
+      readonly keys?: readonly string[];
+      readonly rotation?: Live<{ readonly keys?: readonly Secret[]; readonly credential?: Secret } | undefined>;
       /** Default `echo-large` and `echo-small`. */
       readonly models?: readonly string[] | "discover";
       readonly headers?: Readonly<Record<string, string>>;
       readonly timeouts?: { readonly connectMs?: number; readonly headersMs?: number; readonly idleMs?: number };
       readonly dialect?: Partial<ports.ChatDialect>;
+      readonly keyRestMs?: number;
+      readonly retry?: ProviderLimits["retry"];
+      readonly concurrency?: ProviderLimits["concurrency"];
     };
 
 /** A provider that the test makes itself. */
@@ -196,7 +203,7 @@ function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
 function toAdapter(setting: ProviderSetting | OwnProvider): Adapter {
   if (setting.protocol === "own") return setting.adapter;
   if (setting.protocol === "demo") return demo(setting.id === undefined ? {} : { id: setting.id });
-  const { protocol, upstream, credential = PROVIDER_KEY, ...rest } = setting;
+  const { protocol, upstream, keys, credential = keys ? null : PROVIDER_KEY, ...rest } = setting;
   const open = protocol === "messages" ? messagesHttp : chatHttp;
   return open({
     id: "main",
@@ -204,7 +211,8 @@ function toAdapter(setting: ProviderSetting | OwnProvider): Adapter {
     models: ["echo-large", "echo-small"],
     ...rest,
     baseUrl: upstream.baseUrl,
-    ...(credential !== null && { credential: new Secret(credential) }),
+    ...(keys && { keys: keys.map((key) => new Secret(key)) }),
+    ...(credential !== null && { credential: typeof credential === "string" ? new Secret(credential) : credential }),
   });
 }
 

@@ -10,8 +10,8 @@ import type { HttpProviderOptions } from "./http-options.ts";
 export const chatHttp = defineAdapter({
   name: "models/chat-http",
   port: ports.models,
-  needs: { clock: ports.clock },
-  open: ({ clock }, options: HttpProviderOptions, scope) =>
+  needs: { clock: ports.clock, telemetry: ports.telemetry },
+  open: (given, options: HttpProviderOptions, scope) =>
     openHttpProvider(
       {
         protocol: "chat-completions",
@@ -21,7 +21,7 @@ export const chatHttp = defineAdapter({
         dialect: chatDialect,
       },
       options,
-      clock,
+      given,
       scope,
     ),
 });

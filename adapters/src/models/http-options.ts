@@ -1,5 +1,6 @@
-import { headerSecret, keySecret, type Live, milliseconds, type ports, record, settingName } from "@portico/core";
+import { headerSecret, type Live, milliseconds, type ports, record, type Secret, settingName } from "@portico/core";
 import * as v from "valibot";
+import { type CommandCredential, credentialSchema, limitSettings, type ProviderLimits } from "./limit-options.ts";
 
 /** All in milliseconds. */
 export interface ProviderTimeouts {
@@ -65,7 +66,14 @@ export const providerSchema = v.strictObject({
     v.check(isBaseUrl, "an http or https address without user name, query and fragment"),
     v.description("The part of the upstream's URLs before `/messages`, `/chat/completions` and `/models`."),
   ),
-  credential: v.optional(v.pipe(keySecret(), v.description("The upstream's key. Never leaves the service."))),
+  credential: v.optional(
+    v.pipe(
+      credentialSchema,
+      v.description(
+        'The upstream\'s key, which never leaves the service, or `{ "command": ["PROGRAM", "ARGUMENT"] }`, a program that prints a token. A command may have `forMs` (default 300000), how long a token is used whose output names no end, and `timeoutMs` (default 30000), how long the program may run.',
+      ),
+    ),
+  ),
   models: v.optional(
     v.pipe(
       v.union([v.array(v.pipe(v.string(), v.nonEmpty())), v.literal("discover")]),
@@ -100,13 +108,20 @@ export const providerSchema = v.strictObject({
     {},
   ),
   dialect: v.optional(dialectSchema),
+  ...limitSettings,
 });
 
 /** A provider, after parsing. */
 export type ProviderSettings = v.InferOutput<typeof providerSchema>;
 
 /** One provider behind HTTP. */
-export interface HttpProviderOptions extends Pick<ProviderSettings, "id" | "baseUrl" | "credential" | "dialect"> {
+export interface HttpProviderOptions
+  extends
+    Pick<ProviderSettings, "id" | "baseUrl" | "dialect">,
+    Partial<Pick<ProviderLimits, "keyRestMs" | "retry" | "concurrency">> {
+  readonly credential?: Secret | CommandCredential | undefined;
+  /** Several keys, used in turn, in place of `credential`. */
+  readonly keys?: readonly Secret[] | undefined;
   /** The value of `owned_by`. */
   readonly type: string;
   /** Model names, or `"discover"` to read the upstream's own list. */
@@ -114,10 +129,11 @@ export interface HttpProviderOptions extends Pick<ProviderSettings, "id" | "base
   /** Sent with every call. They replace the caller's headers. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /**
-   * The next credential and headers, while the app is open: for the calls that begin later. Calls in progress finish with those
-   * that they began with. Undefined keeps the present ones. Default: they never change.
+   * The next credential, keys and headers, while the app is open: for the calls that begin later. Calls in progress finish with those
+   * that they began with. Undefined keeps the present ones. A credential of another kind than the present one is ignored. Default: they
+   * never change.
    */
-  readonly rotation?: Live<Pick<HttpProviderOptions, "credential" | "headers"> | undefined> | undefined;
+  readonly rotation?: Live<Pick<HttpProviderOptions, "credential" | "keys" | "headers"> | undefined> | undefined;
   readonly timeouts?: Partial<ProviderTimeouts> | undefined;
   /**
    * Sends the calls, in place of connections of undici: for runtimes without sockets, and for hosts with a `fetch` of their own. Then

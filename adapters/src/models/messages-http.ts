@@ -6,8 +6,8 @@ import type { HttpProviderOptions } from "./http-options.ts";
 export const messagesHttp = defineAdapter({
   name: "models/messages-http",
   port: ports.models,
-  needs: { clock: ports.clock },
-  open: ({ clock }, options: HttpProviderOptions, scope) =>
+  needs: { clock: ports.clock, telemetry: ports.telemetry },
+  open: (given, options: HttpProviderOptions, scope) =>
     openHttpProvider(
       {
         protocol: "messages",
@@ -16,7 +16,7 @@ export const messagesHttp = defineAdapter({
         defaults: { "anthropic-version": "2023-06-01" },
       },
       options,
-      clock,
+      given,
       scope,
     ),
 });

@@ -5,7 +5,7 @@ import type { HttpProviderOptions } from "./http-options.ts";
 export interface FoundProvider {
   readonly protocol: ports.ModelProtocol;
   readonly source: string;
-  readonly options: HttpProviderOptions;
+  readonly options: HttpProviderOptions & { readonly credential?: Secret | undefined };
 }
 
 interface Vendor {

@@ -99,7 +99,7 @@ function shapeOf(schema: SchemaParts, depth: number): ConfigShape {
     isPath: marks.path ?? inner.isPath,
     env: marks.env ?? inner.env,
     description: description ?? inner.description,
-    expected: isSecret ? 'a string, {"env": "NAME"} or {"file": "PATH"}' : inner.expected,
+    expected: marks.secret ? 'a string, {"env": "NAME"} or {"file": "PATH"}' : inner.expected,
   };
 }
 

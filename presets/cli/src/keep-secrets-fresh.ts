@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type App, isStoreAway, ports, type Replaceable, type Secret, type SecretFile } from "@portico/core";
+import { type App, isStoreAway, ports, type Replaceable, Secret, type SecretFile } from "@portico/core";
 import { findOwnToken } from "@portico/presets/platform/own-token";
 import { chooseProviders, isInstance } from "@portico/presets/platform/provider-choice";
 import type { PlatformSettings } from "@portico/presets/settings/platform";
@@ -166,9 +166,9 @@ async function digestSecrets(settings: RotatingSettings, secrets: ports.Secrets)
     ["agent.tokens", secrets.digest(JSON.stringify(holders))],
     ["workflow.token", digest([workflow.token])],
     ["workflow.secrets", digestNamed(workflow.secrets)],
-    ...providers.map(({ id, credential, headers }): [string, string] => [
+    ...providers.map(({ id, credential, keys = [], headers }): [string, string] => [
       `providers.${id}`,
-      secrets.digest(`${digest([credential])} ${digestNamed(headers)}`),
+      secrets.digest(`${digest([credential instanceof Secret ? credential : undefined, ...keys])} ${digestNamed(headers)}`),
     ]),
     ...Object.entries(mcpServers).map(([id, { env, headers }]): [string, string] => [
       `mcpServers.${id}`,

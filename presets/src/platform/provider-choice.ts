@@ -13,11 +13,14 @@ export interface ServedProvider {
   readonly id: string;
   readonly protocol: ports.ModelProtocol;
   readonly models: readonly string[] | "discover";
-  /** The real key, for the one tool that may return it if the configuration allows that. */
+  /**
+   * The real key, for the one tool that may return it if the configuration allows that. Undefined for a provider with several keys, and for
+   * one whose credential a command prints.
+   */
   readonly credential?: Secret | undefined;
   /** The upstream's address. Undefined for `demo`, which makes no calls. */
   readonly baseUrl?: string;
-  /** All values that may be keys: `credential`, and the configured headers. */
+  /** All values that may be keys: `credential`, `keys`, and the configured headers. */
   readonly keys: readonly Secret[];
   /** `configured`, `found` on this machine, or the offline `demo`. */
   readonly origin: "configured" | "found" | "demo";
@@ -77,16 +80,22 @@ function served(
     protocol,
     models,
     get credential() {
-      return (rotation?.current ?? options).credential;
+      return keyOf((rotation?.current ?? options).credential);
     },
     baseUrl,
     get keys() {
-      const { credential, headers = {} } = rotation?.current ?? options;
-      return [...(credential ? [credential] : []), ...Object.values(headers).map((value) => new Secret(value))];
+      const { credential, keys = [], headers = {} } = rotation?.current ?? options;
+      const key = keyOf(credential);
+      return [...(key ? [key] : []), ...keys, ...Object.values(headers).map((value) => new Secret(value))];
     },
     adapter: adapter(options),
     asking: adapter({ ...options, models: "discover" }),
   };
+}
+
+/** Undefined for a command, whose token changes. */
+function keyOf(credential: ProviderSettings["credential"]): Secret | undefined {
+  return credential instanceof Secret ? credential : undefined;
 }
 
 function offline(): ServedProvider {

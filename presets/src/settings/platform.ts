@@ -61,7 +61,7 @@ const providersSchema = v.pipe(
   v.rawCheck(({ dataset, addIssue }) => {
     if (!dataset.typed) return;
     for (const [index, provider] of dataset.value.entries()) {
-      const refuse = (key: "id" | "dialect", message: string) =>
+      const refuse = (key: "id" | "dialect" | "credential", message: string) =>
         addIssue({
           message,
           input: provider[key],
@@ -72,6 +72,7 @@ const providersSchema = v.pipe(
         });
       if (dataset.value.findIndex((other) => other.id === provider.id) !== index)
         refuse("id", "an id that no other provider has");
+      if (provider.credential && provider.keys) refuse("credential", "nothing: the provider has `keys`");
       if (provider.dialect && provider.protocol !== "chat-completions")
         refuse("dialect", 'nothing: only providers of the protocol "chat-completions" have dialects');
     }

@@ -16,7 +16,7 @@ export function rotationOf(options: {
   return options.rotating ?? createLive(options.settings);
 }
 
-/** The credential and headers of a served provider. Undefined if the settings do not serve it any more: it keeps them until the next start. */
+/** The credential, keys and headers of a served provider. Undefined if the settings do not serve it any more: it keeps them until the next start. */
 export function providerKeys(rotating: Live<RotatingSettings>, providerId: string): Live<ProviderKeys | undefined> {
   return selectLive(rotating, ({ providers }) => {
     const provider = providers.find(({ id, enabled }) => id === providerId && enabled);
@@ -35,11 +35,20 @@ export function mcpServerSecrets(rotating: Live<RotatingSettings>, id: string): 
 type McpServerSettings = PlatformSettings["mcpServers"][string];
 
 interface ProviderKeys {
-  readonly credential?: Secret | undefined;
+  readonly credential?: ProviderSettings["credential"];
+  readonly keys?: readonly Secret[] | undefined;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** The credential and headers of a provider, as its adapter takes them. */
-export function keysOfProvider({ credential, headers }: Pick<ProviderSettings, "credential" | "headers">): ProviderKeys {
-  return { credential, headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, value.reveal()])) };
+/** The credential, keys and headers of a provider, as its adapter takes them. */
+export function keysOfProvider({
+  credential,
+  keys,
+  headers,
+}: Pick<ProviderSettings, "credential" | "keys" | "headers">): ProviderKeys {
+  return {
+    credential,
+    keys,
+    headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, value.reveal()])),
+  };
 }

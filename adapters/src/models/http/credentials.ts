@@ -1,4 +1,4 @@
-import type { Live, Scope, Secret } from "@portico/core";
+import { type Live, type ports, type Scope, Secret } from "@portico/core";
 
 /** Headers by lowercase name. */
 export type RequestHeaders = Readonly<Record<string, string>>;
@@ -29,6 +29,11 @@ export interface CredentialSource {
    * array until they change.
    */
   secrets(): readonly string[];
+  /**
+   * Learns from the answer to a request that had `headers`, an object that `headersFor` returned. Returns whether the request may be
+   * accepted with another credential: then it is sent again at once, if its body allows that. Default: it is not.
+   */
+  answered?(headers: RequestHeaders, answer: Pick<ports.ModelAnswer, "status" | "headers">): boolean;
 }
 
 /** Rotated credentials whose texts are still redacted: calls in progress began with them. */
@@ -54,7 +59,7 @@ export function createFixedCredential(
   headerOf: (credential: string) => RequestHeaders,
   options: {
     readonly credential?: Secret | undefined;
-    readonly rotation?: Live<{ readonly credential?: Secret | undefined } | undefined> | undefined;
+    readonly rotation?: Live<{ readonly credential?: object | undefined } | undefined> | undefined;
   },
   scope: Scope,
 ): CredentialSource {
@@ -65,11 +70,13 @@ export function createFixedCredential(
   if (options.rotation)
     scope.onClose(
       options.rotation.follow((next) => {
-        if (!next) return () => {};
-        const rotated = headersOf(next.credential);
+        const credential = next?.credential;
+        // A credential of another kind takes effect at the next start.
+        if (!next || (credential && !(credential instanceof Secret))) return () => {};
+        const rotated = headersOf(credential);
         return () => {
           headers = rotated;
-          known.replace(textsOf(next.credential));
+          known.replace(textsOf(credential));
         };
       }),
     );

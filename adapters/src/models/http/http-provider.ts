@@ -1,10 +1,14 @@
 import { Readable } from "node:stream";
 import { type ports, type Scope, withoutEnd } from "@portico/core";
 import { createAuthenticatedUpstream } from "./authenticated-upstream.ts";
-import { type CredentialSource, createFixedCredential, createKnownSecrets } from "./credentials.ts";
+import { createCredential } from "./create-credential.ts";
+import { type CredentialSource, createKnownSecrets } from "./credentials.ts";
 import { createDiscovery } from "./discovery.ts";
 import { createFetchUpstream } from "./fetch-upstream.ts";
 import { DEFAULT_TIMEOUTS, type HttpProviderOptions, type UpstreamProtocol } from "../http-options.ts";
+import { LimitReached, limitAnswer } from "./limit-reached.ts";
+import { createQueuedUpstream } from "./queued-upstream.ts";
+import { createRetryingUpstream } from "./retrying-upstream.ts";
 import { createUndiciUpstream } from "./undici-upstream.ts";
 
 const CREDENTIAL_NAME = /key|token|secret|auth|password|credential/i;
@@ -18,16 +22,15 @@ const SHORTEST_SECRET = 8;
 export function openHttpProvider(
   spoken: UpstreamProtocol,
   options: HttpProviderOptions,
-  clock: ports.Clock,
+  { clock, telemetry }: { readonly clock: ports.Clock; readonly telemetry: Pick<ports.Telemetry, "log"> },
   scope: Scope,
-  credentials: CredentialSource = createFixedCredential(spoken.credentialHeader, options, scope),
+  credentials: CredentialSource = createCredential(spoken.credentialHeader, options, { clock, log: telemetry.log, scope }),
 ): ports.ModelProvider {
   const base = parseBaseUrl(options);
   const prefix = withoutEnd(base.pathname, "/");
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
   const target = { name: options.id, origin: base.origin, timeouts, clock };
   const connected = options.fetch ? createFetchUpstream(target, options.fetch) : createUndiciUpstream(target);
-  scope.onClose(() => connected.close());
 
   let own = lowercased(options.headers ?? {});
   const ownSecrets = createKnownSecrets(secretsOf(own));
@@ -42,19 +45,25 @@ export function openHttpProvider(
         };
       }),
     );
-  const upstream = createAuthenticatedUpstream(connected, {
-    origin: base.origin,
-    credentials,
-    headers: () => own,
-  });
+  const { id, retry, concurrency } = options;
+  const upstream = createAuthenticatedUpstream(connected, { origin: base.origin, credentials, headers: () => own });
+  const retrying = retry ? createRetryingUpstream(upstream, id, retry, { clock, log: telemetry.log }) : upstream;
+  const calls = concurrency ? createQueuedUpstream(retrying, id, concurrency, clock) : retrying;
+  scope.onClose(() => calls.close());
   const redact = createRedaction([credentials.secrets, ownSecrets.all], [base.host, base.hostname]);
   const path = `${prefix}${spoken.callPath}`;
   const { models } = options;
   const listed = Promise.resolve(models === "discover" ? [] : models);
   const discover = createDiscovery(options.id, upstream, { path: `${prefix}/models`, headers: spoken.defaults }, clock);
 
+  const hasLimits = options.keys !== undefined || concurrency !== undefined;
+  const answerLimit = (error: unknown): ports.ModelAnswer => {
+    if (error instanceof LimitReached) return limitAnswer(spoken.protocol, error);
+    throw error;
+  };
+
   return {
-    id: options.id,
+    id,
     type: options.type,
     protocol: spoken.protocol,
     ...(spoken.dialect && { dialect: spoken.dialect(options) }),
@@ -65,7 +74,8 @@ export function openHttpProvider(
     send(call, signal) {
       const headers: Record<string, string> = { ...spoken.defaults, ...call.headers };
       if (call.body instanceof Readable && call.length !== undefined) headers["content-length"] = String(call.length);
-      return upstream.request({ method: "POST", path: path + call.query, headers, body: call.body }, signal);
+      const answer = calls.request({ method: "POST", path: path + call.query, headers, body: call.body }, signal);
+      return hasLimits ? answer.catch(answerLimit) : answer;
     },
     redact,
   };
