@@ -51,8 +51,10 @@ export function secretFileOf(
   return path === undefined ? undefined : resolve(base, path);
 }
 
-/** Where a secret is looked up, for a listing: `environment NAME` or `file`. Undefined for a secret that is written out. */
+/** Where a secret is looked up, for a listing: `environment NAME`, `file` or `command`. Undefined for a secret that is written out. */
 export function referenceInWords(written: unknown): string | undefined {
+  // Not every secret may be a command: its schema says that.
+  if (typeof written === "object" && written !== null && "command" in written) return "command";
   const reference = readReference(written);
   if (reference?.kind === "env") return VARIABLE_NAME.test(reference.name) ? `environment ${reference.name}` : "environment";
   return reference && "file";

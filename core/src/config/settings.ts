@@ -12,7 +12,7 @@ export interface ConfigSetting {
   readonly source: string;
   /** The environment variable that sets this key. */
   readonly env: string | undefined;
-  /** Where a secret is looked up: `environment NAME` or `file`. */
+  /** Where a secret is looked up: `environment NAME`, `file` or `command`. */
   readonly reference: string | undefined;
 }
 

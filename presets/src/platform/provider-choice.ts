@@ -27,7 +27,10 @@ export interface ServedProvider {
   /** Where it was found, as text for a person. */
   readonly source?: string;
   readonly adapter: Adapter;
-  /** The same, with the upstream's own list of models. Reading this list checks that the upstream accepts the credential. */
+  /**
+   * The same, with the upstream's own list of models, and without retries and queue. Reading this list checks that the upstream accepts the
+   * credential.
+   */
   readonly asking: Adapter;
 }
 
@@ -89,7 +92,7 @@ function served(
       return [...(key ? [key] : []), ...keys, ...Object.values(headers).map((value) => new Secret(value))];
     },
     adapter: adapter(options),
-    asking: adapter({ ...options, models: "discover" }),
+    asking: adapter({ ...options, models: "discover", retry: undefined, concurrency: undefined }),
   };
 }
 

@@ -131,6 +131,11 @@ export const opensItself: readonly OpensItself[] = [
     file: "model-proxy/own-credentials.test.ts",
     reason: "It is about what a preset makes of its settings.",
   },
+  ...["several-keys", "queued-calls", "command-credentials"].map((name) => ({
+    file: `model-proxy/${name}.test.ts`,
+    reason: "Each process has its own limits of a provider, and its own turn of keys and token of a command.",
+    isByChance: true as const,
+  })),
   {
     file: "workflow-service/ledger.test.ts",
     reason: "It is about a module between two executions in one process, on a log that fails.",

@@ -135,6 +135,24 @@ describe("settings (open points 1)", () => {
     });
   });
 
+  it("a provider has one credential or several keys, and neither a key nor an argument of a command is shown", async () => {
+    const provider = { id: "main", protocol: "messages", baseUrl: "http://127.0.0.1:9/v1" };
+    const shown = async (fields: object) => {
+      write("portico.config.json", JSON.stringify({ providers: [{ ...provider, ...fields }] }));
+      const { code, stdout, stderr } = await runCommand(["config", "--json"], { cwd: folder.path });
+      expect(stdout + stderr).not.toContain("sk-");
+      return [code, ...stderr.trim().split("\n")].join("|");
+    };
+    expect(await shown({ keys: ["sk-one", { env: "HOME" }], retry: {}, concurrency: { limit: 2 } })).toBe("0|");
+    expect(await shown({ credential: { command: ["print-token", "sk-argument"] } })).toBe("0|");
+    expect(await shown({ credential: "sk-one", keys: ["sk-two"] })).toContain(
+      "providers.0.credential: expected nothing: the provider has `keys`, found a string",
+    );
+    expect(await shown({ keys: [] })).toMatch(/^78\|providers\.0\.keys: /);
+    expect(await shown({ credential: { command: [] } })).toMatch(/^78\|providers\.0\.credential/);
+    expect(await shown({ concurrency: {} })).toContain("providers.0.concurrency.limit: expected a whole number");
+  });
+
   it.each([
     ["portico.config.json", '{\n  "agent": { "tokens": [ "sk-secret", ] } }', "portico.config.json:2:39 is not valid JSON"],
     ["portico.config.yaml", "proxy: [1\nkey: sk-secret", "portico.config.yaml:2:1 is not valid YAML: bad indent"],

@@ -80,17 +80,17 @@ describe("a credential that a command prints", () => {
     expect(keysOf(upstream)).toEqual(["printed-token-1", "printed-token-1", "printed-token-2"]);
   });
 
-  it("is renewed once after a 401, and a second refusal goes to the caller", async () => {
+  it.each([401, 403])("is renewed once after a %s, and a second refusal goes to the caller", async (status) => {
     await using upstream = await startFakeUpstream();
     const { setting, runs } = program(PRINT);
-    const refused = json(401, { type: "error", error: { type: "authentication_error", message: "expired" } });
+    const refused = json(status, { type: "error", error: { type: "authentication_error", message: "expired" } });
     upstream.answerNext(refused);
     await using proxy = await startProxy({ providers: [{ protocol: "messages", upstream, credential: setting }] });
     expect((await proxy.post(path, request("hello"))).status).toBe(200);
     expect(keysOf(upstream)).toEqual(["printed-token-1", "printed-token-2"]);
     upstream.answerAll(refused);
-    expect((await proxy.post(path, request("hello"))).status).toBe(401);
-    expect((await proxy.post(path, request("hello"))).status).toBe(401);
+    expect((await proxy.post(path, request("hello"))).status).toBe(status);
+    expect((await proxy.post(path, request("hello"))).status).toBe(status);
     expect(runs()).toBe(2);
   });
 

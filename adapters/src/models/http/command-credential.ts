@@ -22,7 +22,7 @@ interface Token {
 
 /**
  * A token that a command prints. The first call runs the command, and concurrent calls share this run. Shortly before its end, the token
- * is renewed while calls still use it. A token that the upstream refuses with 401 is renewed once. Arguments and output of the command
+ * is renewed while calls still use it. A token that the upstream refuses is renewed once. Arguments and output of the command
  * appear in no error and no log line.
  */
 export function createCommandCredential(
@@ -89,7 +89,8 @@ export function createCommandCredential(
       return token.headers;
     },
     answered(headers, { status }) {
-      if (status !== 401) return false;
+      // Some vendors answer an expired token with 403 (anthropics/claude-code#43436).
+      if (status !== 401 && status !== 403) return false;
       // Another call has renewed it since.
       if (headers !== token?.headers) return true;
       const now = clock.now();

@@ -11,6 +11,10 @@ export const doctorCommand = defineCommand({
       type: "boolean",
       description: "Also read all stored data: damaged, missing and orphaned records and files; changes nothing",
     },
+    call: {
+      type: "boolean",
+      description: "Also send one small call to a model of each provider, which may cost a little, and say what a refusal means",
+    },
     json: { type: "boolean", description: "Print a JSON array" },
     ...settingsFlags,
   },
@@ -20,7 +24,7 @@ export const doctorCommand = defineCommand({
       import("../exit-codes.ts"),
       import("../terminal.ts"),
     ]);
-    const findings = await diagnose(args, { deep: args.deep ?? false });
+    const findings = await diagnose(args, { deep: args.deep ?? false, call: args.call ?? false });
     const wrong = findings.filter(({ isWrong }) => isWrong);
     if (args.json) console.log(JSON.stringify(findings, null, 2));
     else {

@@ -13,6 +13,7 @@ import { isDataDirectoryLocked } from "../data-lock.ts";
 import { readEndpoints, readPorts } from "../endpoints-file.ts";
 import { storesElsewhere } from "../instance-stores.ts";
 import { addressLoop, type InstanceTokens, keyLoop } from "../refuse-loops.ts";
+import { createProviderCalls } from "./call-providers.ts";
 import { doubtful, type Finding, fine, wrong } from "./finding.ts";
 import { tryListen } from "./check-listeners.ts";
 
@@ -21,13 +22,18 @@ const ANSWER_MS = 10_000;
 
 /**
  * Checks every provider that would be served: it is not this instance itself, it answers, it accepts its credential, and it has the configured
- * models.
+ * models. With `call`, one of its models also answers one small call.
  */
-export async function checkProviders(settings: PlatformSettings, directory: DataDirectory): Promise<readonly Finding[]> {
+export async function checkProviders(
+  settings: PlatformSettings,
+  directory: DataDirectory,
+  { call }: { readonly call: boolean },
+): Promise<readonly Finding[]> {
   const providers = await chooseProviders(settings, { env: process.env });
   if (providers.length === 0)
     return [wrong("providers", "every configured provider is switched off", 'set "enabled": true for one of them')];
   const proxy = await ownProxy(settings, directory);
+  const callProvider = createProviderCalls();
   return withOwnTokens(settings, directory, { withSafeTokens: providers.some(isInstance) }, async (own) => {
     const check = async (provider: ServedProvider): Promise<readonly Finding[]> => {
       const about = `provider ${provider.id}`;
@@ -37,7 +43,7 @@ export async function checkProviders(settings: PlatformSettings, directory: Data
       const instance = isInstance(provider)
         ? [doubtful(about, "its key is a safe token: the provider is another Portico instance")]
         : [];
-      return [...instance, ...(await checkProvider(provider))];
+      return [...instance, ...(await checkProvider(provider)), ...(call ? await callProvider(provider) : [])];
     };
     return (await Promise.all(providers.map(check))).flat();
   });

@@ -20,10 +20,12 @@ import { checkLimits } from "./unreachable-limits.ts";
 interface DiagnoseOptions {
   /** Read everything that is stored, and list what is orphaned. */
   readonly deep: boolean;
+  /** Send one call to a model of each provider. */
+  readonly call: boolean;
 }
 
 /** All checks, in the order in which a person would fix problems. If the configuration cannot be read, no other check runs. */
-export async function diagnose(flags: SettingsFlags, { deep }: DiagnoseOptions): Promise<readonly Finding[]> {
+export async function diagnose(flags: SettingsFlags, { deep, call }: DiagnoseOptions): Promise<readonly Finding[]> {
   let read: ReadSettings;
   try {
     read = await readSettings(flags);
@@ -42,7 +44,7 @@ export async function diagnose(flags: SettingsFlags, { deep }: DiagnoseOptions):
     ...checkEnvironment(read, process.env),
     ...(isCluster ? await clusterFindings(settings) : await directoryFindings(settings, directory)),
     ...(deep ? await deepFindings(settings, directory) : []),
-    ...(await checkProviders(settings, directory)),
+    ...(await checkProviders(settings, directory, { call })),
     ...mcp.findings,
     ...(areDocumentsHere ? await checkAgents(read, mcp.tools) : []),
     ...checkFolder(read, "workflow.definitionsDir", isInDatabase(settings) ? {} : definitionsAt(settings.workflow)),
