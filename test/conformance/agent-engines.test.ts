@@ -253,7 +253,7 @@ describe.each(protocols)("the loop, with a provider of %s", (protocol) => {
     upstream.answerNext(events([...script("one two three four five six").slice(0, 5), overloaded]));
     const { context, said } = rememberedContext(new Map());
     const failed = await run(turnOf("hello"), context).catch((error: unknown) => error as Error);
-    expect(failed).toMatchObject({ name: "ModelOverloaded", message: expect.stringContaining("overloaded_error: Overloaded") });
+    expect(failed).toMatchObject({ name: "ModelOverloaded", message: expect.stringContaining("overloaded: Overloaded") });
     expect([said.length > 0, upstream.requests.length]).toEqual([true, 1]);
   });
 

@@ -8,18 +8,18 @@ import { ContextFit, type Said } from "./loop/context-fit.ts";
 import { type ContextOptions, RESULT_CHARACTERS } from "./loop-options.ts";
 import { type ContextSettings, contextSettings } from "./loop/context-settings.ts";
 import { estimateTextTokens, estimateTokens } from "./loop/context-window.ts";
-import { type CountedCalls, countedCalls } from "./loop/counted-calls.ts";
+import { type CountedCalls, countedCalls } from "../models/call/counted-calls.ts";
 import { CutAnswers } from "./loop/cut-answers.ts";
-import type { FunctionTool } from "./loop/language-model.ts";
 import type { ModelAnswer } from "./loop/model-answer.ts";
-import { isTooLong } from "./loop/model-refused.ts";
-import { callModel } from "./loop/model-step.ts";
-import { openLanguageModel } from "./loop/open-language-model.ts";
+import { isTooLong } from "../models/call/model-refused.ts";
+import type { ModelRequest, RequestTool } from "../models/call/model-request.ts";
+import { callModel, type ModelQuestion } from "./loop/model-step.ts";
+import { openModel } from "../models/call/open-model.ts";
 import { ownCallIds } from "./loop/own-call-ids.ts";
 import { type Progress, readProgress } from "./loop/progress.ts";
-import { toFunctionTool, toPrompt } from "./loop/prompt.ts";
+import { toMessages, toRequestTool } from "./loop/prompt.ts";
 import { turnMeter } from "./loop/turn-meter.ts";
-import { splitForSummary, SUMMARY_TOKENS, summaryMessage, summaryPrompt, toSummary } from "./loop/summary.ts";
+import { splitForSummary, summaryMessage, summaryRequest, toSummary } from "./loop/summary.ts";
 
 /** Options of `loopAgentEngine`. */
 export interface LoopOptions {
@@ -79,7 +79,7 @@ class Loop {
   readonly #cut: CutAnswers;
   readonly #check: AnswerCheck;
   readonly #fit: ContextFit;
-  readonly #tools: readonly FunctionTool[];
+  readonly #tools: readonly RequestTool[];
   #usage: ports.TurnUsage = { modelCalls: 0 };
   /** Earlier turns. The oldest may be a summary that this turn wrote. */
   #history: readonly ports.ConversationMessage[];
@@ -94,7 +94,7 @@ class Loop {
     this.#given = given;
     this.#cut = new CutAnswers(turn.agent);
     this.#check = new AnswerCheck(turn.agent, given.checks);
-    this.#tools = turn.tools.map(toFunctionTool);
+    this.#tools = turn.tools.map(toRequestTool);
     this.#history = turn.history;
     this.#fit = new ContextFit(
       given.settings.tokens,
@@ -190,7 +190,7 @@ class Loop {
     const now = this.#now();
     const ask = async (name: string) => {
       const said = await this.#fitting(now);
-      return step(name, async (signal) => callModel(await this.#question(said), say, signal), { repeatable: true });
+      return step(name, (signal) => callModel(this.#question(said), say, signal), { repeatable: true });
     };
     try {
       const answer = await ask(`model-${count}`);
@@ -229,13 +229,8 @@ class Loop {
     const { provider, clock, telemetry, counted } = this.#given;
     const { step, signal } = this.#context;
     const ask = async (stepSignal: AbortSignal) => {
-      const model = await openLanguageModel(provider, this.#turn.model, turnMeter({ telemetry, counted }, this.#context));
-      const prompt = summaryPrompt(old, this.#fit.limit);
-      return callModel(
-        { provider, clock, model, prompt, tools: [], settings: { maxOutputTokens: SUMMARY_TOKENS } },
-        () => {},
-        stepSignal,
-      );
+      const model = openModel(provider, this.#turn.model, turnMeter({ telemetry, counted }, this.#context));
+      return callModel({ clock, model, request: summaryRequest(old, this.#fit.limit) }, () => {}, stepSignal);
     };
     try {
       const answer = await step("summary", ask, { repeatable: true });
@@ -248,21 +243,24 @@ class Loop {
     }
   }
 
-  async #question(said: Said) {
+  #question(said: Said): ModelQuestion {
     const { provider, clock, telemetry, counted, options } = this.#given;
     const { agent, model } = this.#turn;
-    const { id, protocol, dialect = ports.PUBLISHED_CHAT_DIALECT } = provider;
-    const asked = { provider: id, protocol, model, takesReasoning: dialect.reasoningContent };
-    const prompt = toPrompt(agent.instructions, said, asked);
-    const plain = { prompt, tools: this.#tools };
-    const before = () => toPrompt(agent.instructions, { ...said, now: said.now.slice(0, this.#askedBefore) }, asked).length;
-    const isMarked = protocol === "messages" && this.#given.settings.promptCache;
+    const { id, protocol } = provider;
+    const { chat = ports.PUBLISHED_CHAT_DIALECT } = provider.facts?.(model) ?? {};
+    const asked = { provider: id, protocol, model, takesReasoning: chat.reasoningContent };
+    const request: ModelRequest = {
+      ...(agent.instructions && { system: agent.instructions }),
+      messages: toMessages(said, asked),
+      ...(this.#tools.length > 0 && { tools: this.#tools }),
+      ...callSettings(agent, options.maxOutputTokens),
+    };
+    const isMarked = (protocol === "messages" || chat.cacheMarks) && this.#given.settings.promptCache;
+    const before = () => toMessages({ ...said, now: said.now.slice(0, this.#askedBefore) }, asked).length;
     return {
-      provider,
       clock,
-      model: await openLanguageModel(provider, model, turnMeter({ telemetry, counted }, this.#context)),
-      ...(isMarked ? markForCache(plain, before()) : plain),
-      settings: callSettings(agent, provider, options.maxOutputTokens),
+      model: openModel(provider, model, turnMeter({ telemetry, counted }, this.#context)),
+      request: isMarked ? markForCache(request, before()) : request,
     };
   }
 

@@ -1,6 +1,7 @@
 import type { ports } from "@portico/core";
-import { toModelError } from "../agent-engines/loop/model-error.ts";
-import { openLanguageModel } from "../agent-engines/loop/open-language-model.ts";
+import { type FinishReason, mergeUsage, type Usage } from "@portico/core/model-protocols";
+import { inputTokensOf } from "./call/counted-calls.ts";
+import { openModel } from "./call/open-model.ts";
 
 /** What `ask` sends to a provider. */
 export interface ModelQuestion {
@@ -35,26 +36,24 @@ export async function ask(provider: ports.ModelProvider, question: ModelQuestion
   const { system, prompt, maxTokens, temperature, telemetry = UNMEASURED } = question;
   signal.throwIfAborted();
   const model = question.model ?? (await firstModel(provider, signal));
-  try {
-    const asked = await openLanguageModel(provider, model, { source: "plugin", telemetry });
-    const { content, finishReason, usage } = await asked.doGenerate({
-      prompt: [
-        ...(system === undefined ? [] : [{ role: "system" as const, content: system }]),
-        { role: "user" as const, content: [{ type: "text" as const, text: prompt }] },
-      ],
-      abortSignal: signal,
-      ...(maxTokens !== undefined && { maxOutputTokens: maxTokens }),
-      ...(temperature !== undefined && { temperature }),
-    });
-    return {
-      text: content.flatMap((part) => (part.type === "text" ? part.text : [])).join(""),
-      finish: finishOf(finishReason.unified),
-      usage: { inputTokens: usage.inputTokens.total, outputTokens: usage.outputTokens.total },
-    };
-  } catch (error) {
-    signal.throwIfAborted();
-    throw toModelError(error, provider);
+  const asked = openModel(provider, model, { source: "plugin", telemetry });
+  const request = {
+    ...(system !== undefined && { system }),
+    messages: [{ role: "user" as const, content: [{ type: "text", text: prompt }] }],
+    ...(maxTokens !== undefined && { max_tokens: maxTokens }),
+    ...(temperature !== undefined && { temperature }),
+  };
+  let text = "";
+  let usage: Usage | undefined;
+  let reason: FinishReason | undefined;
+  for await (const events of asked.ask(request, { stream: false }, signal)) {
+    for (const event of events) {
+      if (event.type === "text") text += event.text;
+      if (event.type === "usage" || event.type === "start") usage = mergeUsage(usage, event.usage);
+      if (event.type === "finish") reason = event.reason;
+    }
   }
+  return { text, finish: finishOf(reason), usage: { inputTokens: inputTokensOf(usage), outputTokens: usage?.output } };
 }
 
 const UNMEASURED: Pick<ports.Telemetry, "modelCall"> = { modelCall() {} };
@@ -65,6 +64,7 @@ async function firstModel(provider: ports.ModelProvider, signal: AbortSignal): P
   return first;
 }
 
-function finishOf(reason: string): ModelReply["finish"] {
-  return reason === "stop" || reason === "length" ? reason : "other";
+function finishOf(reason: FinishReason | undefined): ModelReply["finish"] {
+  if (reason === "end" || reason === "stop-sequence") return "stop";
+  return reason === "length" ? "length" : "other";
 }

@@ -1,11 +1,10 @@
 import { defineAdapter, ports } from "@portico/core";
-import { chatDialect } from "./chat-dialect.ts";
 import { openHttpProvider } from "./http/http-provider.ts";
 import type { HttpProviderOptions } from "./http-options.ts";
 
 /**
  * A provider that uses the Chat Completions protocol over HTTP, with its key as a bearer token. Its dialect comes from the
- * option, else from its known vendor.
+ * options, else from its known vendor and models.
  */
 export const chatHttp = defineAdapter({
   name: "models/chat-http",
@@ -18,7 +17,6 @@ export const chatHttp = defineAdapter({
         callPath: "/chat/completions",
         credentialHeader: (credential) => ({ authorization: `Bearer ${credential}` }),
         defaults: {},
-        dialect: chatDialect,
       },
       options,
       given,

@@ -1,4 +1,4 @@
-import { headerSecret, type Live, milliseconds, type ports, record, type Secret, settingName } from "@portico/core";
+import { headerSecret, jsonObject, type Live, milliseconds, type ports, record, type Secret, settingName } from "@portico/core";
 import * as v from "valibot";
 import { type CommandCredential, credentialSchema, limitSettings, type ProviderLimits } from "./limit-options.ts";
 
@@ -14,17 +14,24 @@ export interface ProviderTimeouts {
 /** Timeouts of a provider that no option sets. */
 export const DEFAULT_TIMEOUTS: ProviderTimeouts = { connectMs: 10_000, headersMs: 600_000, idleMs: 300_000 };
 
-/** What a Chat Completions provider accepts, if it differs from what its vendor is known to accept (open points 12). */
-const dialectSchema = v.strictObject({
+/** Keys of a dialect of Chat Completions. */
+const CHAT_KEYS = {
   maxTokens: v.optional(
     v.pipe(
-      v.picklist(["max_completion_tokens", "max_tokens"]),
+      v.union([v.picklist(["max_completion_tokens", "max_tokens"]), v.pipe(v.number(), v.integer(), v.minValue(1))]),
       v.description(
-        "The field for the maximum answer length. The default of all dialect keys is what the vendor is known to accept.",
+        "Chat Completions: the field for the maximum answer length. Messages: the maximum answer length itself. The default of all dialect keys is what the vendor and the model are known to accept.",
       ),
     ),
   ),
   reasoning: v.optional(v.pipe(v.picklist(["effort", "none"]), v.description("`none` sends no `reasoning_effort`."))),
+  effortWithTools: v.optional(
+    v.pipe(
+      v.picklist(["any", "absent", "none"]),
+      v.description("A request with tools: `absent` sends no `reasoning_effort`, `none` sends the effort `none`."),
+    ),
+  ),
+  cacheMarks: v.optional(v.pipe(v.boolean(), v.description("Whether `cache_control` is sent on parts of the content."))),
   streamOptions: v.optional(v.pipe(v.boolean(), v.description("Whether `stream_options` asks streams for their usage."))),
   reasoningContent: v.optional(
     v.pipe(
@@ -52,6 +59,85 @@ const dialectSchema = v.strictObject({
     v.pipe(v.boolean(), v.description("Whether tool calls need Google's thought signatures, in `extra_content`.")),
   ),
   user: v.optional(v.pipe(v.boolean(), v.description("Whether `user` is sent, which names the end user."))),
+} as const;
+
+/** Keys of a dialect of Messages. */
+const MESSAGES_KEYS = {
+  thinking: v.optional(
+    v.pipe(
+      v.picklist(["adaptive", "budget", "none"]),
+      v.description("`adaptive`: thinking by effort. `budget`: by a number of tokens. `none`: none is sent."),
+    ),
+  ),
+  prefill: v.optional(v.pipe(v.boolean(), v.description("Whether a request may end with the beginning of the answer."))),
+} as const;
+
+/** What a provider or one of its models accepts, if it differs from what is known (open points 12). */
+const dialectSchema = v.strictObject({
+  ...CHAT_KEYS,
+  ...MESSAGES_KEYS,
+  sampling: v.optional(
+    v.pipe(
+      v.union([v.boolean(), v.picklist(["both", "one", "none"])]),
+      v.description(
+        "Chat Completions: whether `temperature` and `top_p` are sent. Messages: `both`, `one` of them, or `none` of them and no `top_k`.",
+      ),
+    ),
+  ),
+});
+
+/** A dialect, after parsing. */
+export type DialectSettings = v.InferOutput<typeof dialectSchema>;
+
+/** A key of a dialect with a value that the protocol does not have. Undefined if all keys belong to it. */
+export function foreignDialectKey(protocol: ports.ModelProtocol, dialect: DialectSettings): keyof DialectSettings | undefined {
+  const isMessages = protocol === "messages";
+  const { maxTokens, sampling, ...others } = dialect;
+  if (maxTokens !== undefined && (typeof maxTokens === "number") !== isMessages) return "maxTokens";
+  if (sampling !== undefined && (typeof sampling === "string") !== isMessages) return "sampling";
+  const foreign = isMessages ? CHAT_KEYS : MESSAGES_KEYS;
+  return (Object.keys(others) as (keyof typeof others)[]).find((key) => others[key] !== undefined && key in foreign);
+}
+
+const modelName = () => v.pipe(v.string(), v.nonEmpty());
+const price = () => v.pipe(v.number(), v.minValue(0), v.finite());
+
+/** Headers of a provider. A header may be a credential, so each value may be a secret, and no value is shown. */
+const headersSchema = () => record(v.pipe(v.string(), v.regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, "a header name")), headerSecret());
+
+/** One served model with settings of its own. */
+const modelSchema = v.strictObject({
+  id: v.pipe(modelName(), v.description("The name by which callers know the model.")),
+  upstream: v.optional(v.pipe(modelName(), v.description("The name that is sent to the upstream. Default: the id."))),
+  aliases: v.optional(v.pipe(v.array(modelName()), v.description("Further names by which callers know the model."))),
+  dialect: v.optional(dialectSchema),
+  context: v.optional(
+    v.pipe(v.number(), v.integer(), v.minValue(1), v.description("Tokens of a request with its answer, for agents.")),
+  ),
+  images: v.optional(
+    v.pipe(v.boolean(), v.description("Whether the model reads images and files. `false`: notes are sent in place of them.")),
+  ),
+  prices: v.optional(
+    v.strictObject({
+      input: v.pipe(price(), v.description("Price of a million input tokens, in the currency of `prices`.")),
+      output: v.pipe(price(), v.description("Price of a million output tokens.")),
+      cachedInput: v.optional(
+        v.pipe(price(), v.description("Price of a million input tokens from the cache. Default: `input`.")),
+      ),
+      cacheWrite: v.optional(v.pipe(price(), v.description("Price of a million input tokens into the cache. Default: `input`."))),
+    }),
+  ),
+  parameters: v.optional(
+    v.strictObject({
+      defaults: v.optional(
+        v.pipe(jsonObject, v.description("Members that a request to the upstream gets if it does not have them.")),
+      ),
+      fixed: v.optional(
+        v.pipe(jsonObject, v.description("Members that each request to the upstream gets. Null: the member is never sent.")),
+      ),
+    }),
+  ),
+  headers: v.optional(v.pipe(headersSchema(), v.description("Headers that are added to every call of this model."))),
 });
 
 /** One upstream (open points 1 and 2). It speaks one protocol. */
@@ -76,20 +162,13 @@ export const providerSchema = v.strictObject({
   ),
   models: v.optional(
     v.pipe(
-      v.union([v.array(v.pipe(v.string(), v.nonEmpty())), v.literal("discover")]),
-      v.description("Names of the served models, or `discover` to read the upstream's own list."),
+      v.union([v.array(v.union([modelName(), modelSchema])), v.literal("discover")]),
+      v.description("The served models: names, or objects with settings. Or `discover` to read the upstream's own list."),
     ),
     "discover",
   ),
   enabled: v.optional(v.pipe(v.boolean(), v.description("A provider that is not enabled is ignored.")), true),
-  headers: v.optional(
-    v.pipe(
-      // A header may be a credential, so each value may be a secret, and no value is shown.
-      record(v.pipe(v.string(), v.regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, "a header name")), headerSecret()),
-      v.description("Headers that are added to every call to the upstream."),
-    ),
-    {},
-  ),
+  headers: v.optional(v.pipe(headersSchema(), v.description("Headers that are added to every call to the upstream.")), {}),
   timeouts: v.optional(
     v.strictObject({
       connectMs: v.optional(
@@ -114,6 +193,16 @@ export const providerSchema = v.strictObject({
 /** A provider, after parsing. */
 export type ProviderSettings = v.InferOutput<typeof providerSchema>;
 
+/** Settings of one model. Its headers are revealed. */
+export interface ModelSettings extends Omit<v.InferOutput<typeof modelSchema>, "headers"> {
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+}
+
+/** The names of models and their aliases, each once. */
+export function modelNames(models: readonly (string | Pick<ModelSettings, "id" | "aliases">)[]): readonly string[] {
+  return [...new Set(models.flatMap((model) => (typeof model === "string" ? [model] : [model.id, ...(model.aliases ?? [])])))];
+}
+
 /** One provider behind HTTP. */
 export interface HttpProviderOptions
   extends
@@ -124,8 +213,8 @@ export interface HttpProviderOptions
   readonly keys?: readonly Secret[] | undefined;
   /** The value of `owned_by`. */
   readonly type: string;
-  /** Model names, or `"discover"` to read the upstream's own list. */
-  readonly models: readonly string[] | "discover";
+  /** Model names, or models with settings, or `"discover"` to read the upstream's own list. */
+  readonly models: readonly (string | ModelSettings)[] | "discover";
   /** Sent with every call. They replace the caller's headers. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /**
@@ -150,8 +239,6 @@ export interface UpstreamProtocol {
   credentialHeader(credential: string): Readonly<Record<string, string>>;
   /** Required headers of a call. The caller's own take precedence. */
   readonly defaults: Readonly<Record<string, string>>;
-  /** The dialect of the provider with these options, if the protocol has dialects. */
-  dialect?(options: HttpProviderOptions): ports.ChatDialect;
 }
 
 function isBaseUrl(text: string): boolean {

@@ -1,8 +1,8 @@
 import { defineWorkflowNode, type KnownParts, optional, ports } from "@portico/core";
 import { SchemaChecks } from "@portico/core/kit";
-import { countedCalls } from "../agent-engines/loop/counted-calls.ts";
+import { countedCalls } from "../models/call/counted-calls.ts";
 import { askForOutput, askForText, toNodeFailed } from "./model/ask-model.ts";
-import { type ModelInput, modelInput, promptFaults, toModelPrompt } from "./model/model-input.ts";
+import { type ModelInput, modelInput, promptFaults, toModelRequest } from "./model/model-input.ts";
 
 const NO_PROVIDERS = "No model providers are configured in this instance: nodes of type model cannot run";
 
@@ -56,9 +56,7 @@ export const modelNode = defineWorkflowNode({
           counted: countedCalls(usage, { source: "workflow", workflowId: step.workflowId, userId: step.userId }),
           provider,
           model: await chooseModel(provider, input.model, list, signal),
-          prompt: toModelPrompt(input),
-          maxOutputTokens: input.maxTokens,
-          temperature: input.temperature,
+          request: toModelRequest(input),
         };
         if (!input.output) return askForText(work, signal);
         return askForOutput(work, input.output, checks, signal);

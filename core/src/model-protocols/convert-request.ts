@@ -1,11 +1,8 @@
 import type { ChatDialect } from "../ports/models.ts";
-import { fitChatRequest, fitMessagesRequest, wellFormedJson } from "./fit-request.ts";
-import type { ModelProtocol } from "../ports/models.ts";
-import { isJsonObject, type JsonObject, type JsonObjectDraft, parseExactly, writeExactly } from "./json.ts";
+import type { JsonObject, JsonObjectDraft } from "./json.ts";
 import { readCacheMark } from "./request/cache-mark.ts";
 import { effortToChat, effortToMessages } from "./request/effort.ts";
 import {
-  ConversionRefused,
   type ConvertedRequest,
   Dropped,
   dropUnknown,
@@ -32,44 +29,6 @@ import { systemToChat } from "./turns/text-parts.ts";
 import { turnsToChat } from "./turns/turns-to-chat.ts";
 import { turnsToMessages } from "./turns/turns-to-messages.ts";
 
-/** A converted request that is ready to be sent, with the facts that the answer's writer needs. */
-export interface RequestBytes {
-  /** Bytes instead of text, because bytes can be moved between threads without a copy. */
-  readonly body: Uint8Array;
-  readonly dropped: readonly string[];
-  readonly isStream: boolean;
-  /** Whether a Chat Completions caller asked for usage in its stream. */
-  readonly includeUsage: boolean;
-  /** The names of tools that were replaced: the name that is sent, and the caller's name, which the answer must have. */
-  readonly toolNames: ReadonlyMap<string, string>;
-  /** Whether a Chat Completions caller declared `functions` and no `tools`. Its answer then uses `function_call`. */
-  readonly isLegacy: boolean;
-}
-
-/**
- * Converts the bytes of a request, which must be valid JSON, to the other protocol. `dialect` describes what a provider of Chat Completions
- * supports. Throws ConversionRefused.
- */
-export function convertRequest(from: ModelProtocol, bytes: Uint8Array, dialect: ChatDialect): RequestBytes {
-  const body: unknown = parseExactly(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8"));
-  if (!isJsonObject(body)) throw new ConversionRefused("(body)", "expected an object");
-  const { body: converted, dropped } = from === "messages" ? requestToChat(body, dialect) : requestToMessages(body);
-  const fitted = from === "messages" ? fitChatRequest(converted, dialect) : fitMessagesRequest(converted);
-  return {
-    body: Buffer.from(wellFormedJson(writeExactly(fitted.body))),
-    toolNames: fitted.toolNames,
-    dropped,
-    isStream: body["stream"] === true,
-    includeUsage: asksForUsage(body),
-    isLegacy: Array.isArray(body["functions"]) && !Array.isArray(body["tools"]),
-  };
-}
-
-function asksForUsage(body: JsonObject): boolean {
-  const options = body["stream_options"];
-  return isJsonObject(options) && options["include_usage"] === true;
-}
-
 const MESSAGES_FIELDS = new Set([
   "model",
   "messages",
@@ -94,7 +53,7 @@ const MESSAGES_FIELDS = new Set([
  * @throws ConversionRefused with the name of a field that is malformed, or that has no counterpart and cannot be left out.
  */
 export function requestToChat(body: JsonObject, dialect: ChatDialect): ConvertedRequest {
-  const dropped = new Dropped();
+  const dropped = new Dropped({ keepsCacheMarks: dialect.cacheMarks });
   refuseMessagesOnly(body);
   const tools = toolsToChat(body, dropped);
   const messages = [...systemToChat(body.system, dropped), ...turnsToChat(body.messages, dialect, dropped)];
@@ -172,10 +131,4 @@ export function requestToMessages(body: JsonObject): ConvertedRequest {
   readOptional(body.stream_options, "stream_options", readObject);
   dropUnknown(body, CHAT_FIELDS, "", dropped);
   return { body: messages, dropped: dropped.fields };
-}
-
-/** The buffers that a message between threads moves instead of copying. */
-export function handedOver({ buffer, byteLength }: Uint8Array): ArrayBuffer[] {
-  // A slice of Node's shared pool cannot be moved without the whole pool. Large bodies are never slices of the pool.
-  return buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? [buffer] : [];
 }

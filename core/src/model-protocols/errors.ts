@@ -52,7 +52,7 @@ const STATUS: Readonly<Record<ModelErrorKind, number>> = {
 
 /** An error event for an invalid or incomplete answer of the provider. */
 export function upstreamFailure(message: string): ModelEvent {
-  return { type: "error", error: { kind: "upstream", message } };
+  return { type: "error", error: { kind: "upstream", message, isUnreadable: true } };
 }
 
 /**

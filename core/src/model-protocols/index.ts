@@ -3,7 +3,6 @@
  * are made valid for one provider. The model proxy, agents and providers with a protocol of their own use the same.
  */
 export { mergeUsage, readChatUsage, readMessagesUsage } from "./answer/usage.ts";
-export { convertRequest, handedOver, type RequestBytes } from "./convert-request.ts";
 export {
   createProvider,
   defineModelProvider,
@@ -15,10 +14,13 @@ export {
 } from "./define-model-provider.ts";
 export { errorBody, errorStatus, streamErrorEvent, upstreamFailure } from "./errors.ts";
 export type { AnswerPiece, ToolCallPiece } from "./events-of-pieces.ts";
-export { EMPTY_PLACEHOLDER, fitChatRequest, fitMessagesRequest, type FittedRequest, wellFormedJson } from "./fit-request.ts";
+export { convertRequest, handedOver, type RequestBytes, setParameters, toBytes } from "./convert-bytes.ts";
+export { createDecoder, EncodingUnknown } from "./content-encoding.ts";
+export { EMPTY_PLACEHOLDER } from "./fit/fitted-request.ts";
 export { isJsonObject, type Json, type JsonObject, parseExactly, writeExactly } from "./json.ts";
 export type { FinishReason, ModelError, ModelErrorKind, ModelEvent, StreamReader, StreamWriter, Usage } from "./model-events.ts";
 export { messagesAnswer, type MessagesAnswerOptions, type ModelEvents, refusal } from "./messages-answer.ts";
+export { ANSWER_BYTES, readAnyAnswer, readWholeAnswer } from "./read-any-answer.ts";
 export { readChatCompletion, readChatStream, readMessage, readMessagesStream } from "./read-answer.ts";
 export { readLines } from "./read-lines.ts";
 export {
@@ -31,8 +33,13 @@ export {
   type QuestionTurn,
   readQuestion,
 } from "./read-question.ts";
+export { withoutRefusedPart, type LighterRequest } from "./refused-part.ts";
 export { readUpstreamError } from "./read-upstream-error.ts";
+export { toolIdForMessages, signedToolId } from "./tool-ids.ts";
+export { defaultMaxTokens } from "./request/parameters.ts";
 export { ConversionRefused } from "./request/fields.ts";
 export { AnswerFailed, writeChatCompletion, writeMessage } from "./write-answer.ts";
 export { writeChatStream } from "./write-chat-stream.ts";
 export { writeMessagesStream } from "./write-messages-stream.ts";
+export { hasParameters, writeRequest, type WrittenRequest } from "./write-request.ts";
+export { wellFormedJson } from "./well-formed-json.ts";

@@ -58,6 +58,8 @@ export interface ModelError {
   readonly param?: string | undefined;
   /** Messages only: a code with which a client library retries in another form. */
   readonly details?: JsonObject | undefined;
+  /** Whether the answer is incomplete or cannot be read. The message is then not the provider's. */
+  readonly isUnreadable?: true;
 }
 
 /** What went wrong, in the terms of both protocols. */

@@ -110,14 +110,18 @@ export { type EventLog, LOG_ENTRY_BYTES, type LogEntry, LogEntryTooLarge, LogUna
 export {
   ANSWER_TOOL_CALLS,
   type ChatDialect,
+  type MessagesDialect,
   type ModelAnswer,
   type ModelCall,
+  type ModelFacts,
+  type ModelParameters,
   type ModelProtocol,
   type ModelProvider,
   ModelTimeout,
   ModelUnreachable,
   models,
   PUBLISHED_CHAT_DIALECT,
+  PUBLISHED_MESSAGES_DIALECT,
 } from "./models.ts";
 export { type NodePath, type NodePaths, nodePaths } from "./node-paths.ts";
 export { type LocatedSocket, type Presence, PresenceUnavailable, presence } from "./presence.ts";

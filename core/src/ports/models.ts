@@ -11,8 +11,13 @@ export interface ModelProvider {
   /** The value of `owned_by` (specification 2.2). */
   readonly type: string;
   readonly protocol: ModelProtocol;
-  /** The parts of Chat Completions that it supports. Default: all, as {@link PUBLISHED_CHAT_DIALECT}. Ignored for `messages`. */
-  readonly dialect?: ChatDialect;
+  /**
+   * What it knows of a model, without waiting: callers ask with each call. Code that writes a request for the model follows it. Default:
+   * nothing is known, and the model accepts its protocol as published.
+   */
+  facts?(model: string): ModelFacts;
+  /** Whether the facts of a model can have `upstream` or `parameters`. Then requests of callers are read whole before they are sent. */
+  readonly setsParameters?: boolean;
   /** Names of its models, without duplicates. May call the upstream. Throws as `send` does. */
   listModels(signal?: AbortSignal): Promise<readonly string[]>;
   /**
@@ -33,7 +38,46 @@ export interface ModelProvider {
 }
 
 /**
- * The parts of the Chat Completions protocol that a provider supports (open points 12). Used for requests that this service
+ * What a provider knows of one of its models. Every member is optional: what is absent is unknown, or as the protocol publishes it. It is
+ * data: it can be sent to another thread.
+ */
+export interface ModelFacts {
+  /** The name that is sent in place of the model's name. */
+  readonly upstream?: string;
+  /** For a provider of Chat Completions. Default: {@link PUBLISHED_CHAT_DIALECT}. */
+  readonly chat?: ChatDialect;
+  /** For a provider of Messages. Default: {@link PUBLISHED_MESSAGES_DIALECT}. */
+  readonly messages?: MessagesDialect;
+  /** Whether the model reads images and files. `false`: notes are sent in place of them. Unknown: they are sent. */
+  readonly images?: boolean;
+  readonly parameters?: ModelParameters;
+}
+
+/** Members of requests in the provider's protocol, which are set for each call of a model. */
+export interface ModelParameters {
+  /** Set if a request does not have them. */
+  readonly defaults?: Readonly<Record<string, unknown>>;
+  /** Set in each request, in place of the caller's. Null: never sent. */
+  readonly fixed?: Readonly<Record<string, unknown>>;
+}
+
+/** The parts of the Messages protocol that a model supports. Used as {@link ChatDialect} is. */
+export interface MessagesDialect {
+  /** `one`: not both of `temperature` and `top_p`. `none`: neither of them, and no `top_k`. */
+  readonly sampling: "both" | "one" | "none";
+  /** `adaptive`: thinking by effort. `budget`: thinking by a number of tokens. `none`: no thinking is sent. */
+  readonly thinking: "adaptive" | "budget" | "none";
+  /** Whether a request may end with the beginning of the answer, as a message of the assistant. */
+  readonly prefill: boolean;
+  /** Maximum tokens of an answer. Undefined: unknown. */
+  readonly maxTokens?: number;
+}
+
+/** All parts of Messages, with the names in the publisher's documentation of its current models. */
+export const PUBLISHED_MESSAGES_DIALECT: MessagesDialect = { sampling: "both", thinking: "adaptive", prefill: true };
+
+/**
+ * The parts of the Chat Completions protocol that a model supports (open points 12). Used for requests that this service
  * writes. A request that a caller wrote in the same protocol passes unchanged.
  */
 export interface ChatDialect {
@@ -41,6 +85,12 @@ export interface ChatDialect {
   readonly maxTokens: "max_completion_tokens" | "max_tokens";
   /** `none`: no `reasoning_effort` is sent. */
   readonly reasoning: "effort" | "none";
+  /** A request with tools: `any` has the asked effort, `absent` has no `reasoning_effort`, `none` has the effort `none`. */
+  readonly effortWithTools: "any" | "absent" | "none";
+  /** Whether it supports `temperature` and `top_p`. */
+  readonly sampling: boolean;
+  /** Whether it accepts `cache_control` on parts of the content, and needs it to keep a prompt in its cache. */
+  readonly cacheMarks: boolean;
   /** Whether it supports `stream_options`, which request the usage of a stream. */
   readonly streamOptions: boolean;
   /** Whether it accepts reasoning of earlier turns: `reasoning_content` and `reasoning_details` of an assistant's message. */
@@ -63,6 +113,9 @@ export interface ChatDialect {
 export const PUBLISHED_CHAT_DIALECT: ChatDialect = {
   maxTokens: "max_completion_tokens",
   reasoning: "effort",
+  effortWithTools: "any",
+  sampling: true,
+  cacheMarks: false,
   streamOptions: true,
   reasoningContent: true,
   reasoningOfCalls: "optional",
@@ -82,6 +135,8 @@ export interface ModelCall {
   readonly headers: Readonly<Record<string, string>>;
   /** The query of the caller's URL, `""` or with its leading `?`. */
   readonly query: string;
+  /** The model that the body names, if the caller knows it. A provider may set headers by it. */
+  readonly model?: string;
   /** The request body in the provider's protocol. */
   readonly body: Uint8Array | Readable;
   /** Bytes of `body`, if it is a stream of known length. */

@@ -1,6 +1,8 @@
 import type { Transform } from "node:stream";
 import type { ports } from "@portico/core";
 import {
+  ANSWER_BYTES,
+  createDecoder,
   isJsonObject,
   type Json,
   type JsonObject,
@@ -9,8 +11,7 @@ import {
   readMessagesUsage,
   type Usage,
 } from "@portico/core/model-protocols";
-import { createDecoder } from "./content-encoding.ts";
-import { ANSWER_BYTES, WATCHED_AHEAD_BYTES } from "./limits.ts";
+import { WATCHED_AHEAD_BYTES } from "./limits.ts";
 import type { Protocol } from "./protocol.ts";
 
 /** The end of an answer, as its last bytes show it. */

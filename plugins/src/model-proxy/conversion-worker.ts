@@ -1,16 +1,8 @@
 import { listenForJobs } from "@portico/core/kit";
-import { ConversionRefused, convertRequest, handedOver } from "@portico/core/model-protocols";
-import type { ConversionJob, ConversionResult } from "./request-converter.ts";
+import { handedOver } from "@portico/core/model-protocols";
+import { runConversion } from "./conversion-job.ts";
 
 // Runs in a worker thread, for large bodies: parsing them on the event loop would delay all other callers.
-listenForJobs(convert, (result) => ("request" in result ? handedOver(result.request.body) : []));
-
-function convert({ from, bytes, dialect }: ConversionJob): ConversionResult {
-  try {
-    return { request: convertRequest(from, bytes, dialect) };
-  } catch (error) {
-    if (error instanceof ConversionRefused)
-      return { refused: { field: error.field, message: error.message, details: error.details } };
-    return { failed: error instanceof Error ? error.name : "unknown" };
-  }
-}
+listenForJobs(runConversion, (result) =>
+  "request" in result ? handedOver(result.request.body) : "changed" in result ? handedOver(result.changed) : [],
+);

@@ -119,10 +119,11 @@ export const safeTokenManagement = definePlugin({
 
 /** A provider that cannot list its models is still listed. */
 async function described(provider: ports.ModelProvider, signal: AbortSignal) {
-  const { id, type, protocol, dialect = ports.PUBLISHED_CHAT_DIALECT } = provider;
+  const { id, type, protocol } = provider;
   const models = await provider.listModels(signal).catch(() => undefined);
   signal.throwIfAborted();
-  const takesReasoning = protocol === "chat-completions" && dialect.reasoningContent;
+  const { chat = ports.PUBLISHED_CHAT_DIALECT } = provider.facts?.(models?.[0] ?? "") ?? {};
+  const takesReasoning = protocol === "chat-completions" && chat.reasoningContent;
   return { id, type, protocol, ...(models && { models: [...models] }), ...(takesReasoning && { takesReasoning: true as const }) };
 }
 

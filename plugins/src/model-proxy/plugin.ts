@@ -1,4 +1,5 @@
 import { definePlugin, type Exchange, optional, ports, type RequestHead, type RequestTrace } from "@portico/core";
+import { hasParameters } from "@portico/core/model-protocols";
 import { CallRecord, type ProxyCall } from "./call-record.ts";
 import { modelProxyConfig } from "./config.ts";
 import { modelProxyContract } from "./contract.ts";
@@ -69,6 +70,13 @@ export const modelProxy = definePlugin({
           const model = modelOf(facts);
           await admit(model);
           await translate(passed, { bytes, model }, { clock, ids, converter });
+        } else if (provider.setsParameters) {
+          const { bytes, facts: read } = await gatherBody(exchange, clock);
+          const model = modelOf(read);
+          await admit(model);
+          const facts = provider.facts?.(model) ?? {};
+          const body = hasParameters(facts) ? await converter.setParameters(bytes, facts) : bytes;
+          await relay(passed, { facts: read, body, length: body.length, rest: undefined });
         } else {
           await relay(passed, await receiveBody(exchange, { clock, spoolDir, admit }));
         }

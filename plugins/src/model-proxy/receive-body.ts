@@ -1,7 +1,7 @@
 import { PassThrough, type Readable, type Transform } from "node:stream";
 import { BodyCut, BodySilent, BodyTooLarge, type Exchange, eachChunk, type ports, roomIn, takeArrived } from "@portico/core";
+import { createDecoder, EncodingUnknown } from "@portico/core/model-protocols";
 import { type BodyFacts, BodyInvalid, BodyScan } from "./body-scan.ts";
-import { createDecoder, EncodingUnknown } from "./content-encoding.ts";
 import { proxyErrors } from "./errors.ts";
 import { CONVERTED_HERE_BYTES, GATHERED_BYTES, HELD_BYTES, REQUEST_BYTES } from "./limits.ts";
 import { openSpool, type Spool } from "./spool.ts";

@@ -56,6 +56,7 @@ async function send(
     headers: Object.assign(requestHeaders(exchange.headers, own), trail, traceparent === undefined ? undefined : { traceparent }),
     query: requestQuery(head.search, own),
     body: received.body,
+    ...(record.model !== undefined && { model: record.model }),
     ...(received.length !== undefined && { length: received.length }),
   };
   record.sending();

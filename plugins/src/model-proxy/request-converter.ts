@@ -1,6 +1,7 @@
 import type { ports } from "@portico/core";
 import { JobThread } from "@portico/core/kit";
-import { ConversionRefused, convertRequest, handedOver, type JsonObject, type RequestBytes } from "@portico/core/model-protocols";
+import { handedOver, type ModelError, type RequestBytes } from "@portico/core/model-protocols";
+import { type ConversionJob, type ConversionResult, runConversion } from "./conversion-job.ts";
 import { proxyErrors } from "./errors.ts";
 import { CONVERTED_HERE_BYTES } from "./limits.ts";
 import type { Protocol } from "./protocol.ts";
@@ -8,57 +9,56 @@ import type { Protocol } from "./protocol.ts";
 /** A worker that is idle for this long is stopped, to free the memory of large bodies. */
 const IDLE_MS = 10_000;
 
-export interface ConversionJob {
-  readonly from: Protocol;
-  readonly bytes: Uint8Array;
-  readonly dialect: ports.ChatDialect;
-}
-
-export type ConversionResult = { readonly request: RequestBytes } | { readonly refused: Refusal } | { readonly failed: string };
-
-/** A ConversionRefused as a message from the worker. */
-interface Refusal {
-  readonly field: string;
-  readonly message: string;
-  readonly details: JsonObject | undefined;
-}
-
+/** Changes the bytes of requests. The bytes may be moved to the worker: callers must not use them afterwards. */
 export interface RequestConverter {
-  /**
-   * Throws invalid_field if the request cannot be expressed in the other protocol. `dialect` is the provider's. The bytes may be moved to
-   * the worker: callers must not use them afterwards.
-   */
-  convert(from: Protocol, bytes: Buffer, dialect: ports.ChatDialect): RequestBytes | Promise<RequestBytes>;
+  /** Throws invalid_field if the request cannot be expressed in the other protocol. `facts` are those of its model. */
+  convert(from: Protocol, bytes: Buffer, facts: ports.ModelFacts): RequestBytes | Promise<RequestBytes>;
+  /** The request with the name and the parameters that are set for its model. */
+  setParameters(bytes: Buffer, facts: ports.ModelFacts): Promise<Uint8Array>;
+  /** The request without the part that its refusal names. Undefined if the refusal names no part of it. */
+  lighten(
+    protocol: Protocol,
+    request: RequestBytes,
+    refusal: { readonly status: number; readonly error: ModelError },
+  ): Promise<RequestBytes | undefined>;
   close(): Promise<void>;
 }
 
-/** Converts small requests on the event loop. A worker thread converts large requests, one after another, so that they do not block the event loop. */
+/** Changes small requests on the event loop. A worker thread changes large requests, one after another, so that they do not block the event loop. */
 export function createRequestConverter(clock: ports.Clock): RequestConverter {
   const module = () => new URL(import.meta.resolve("#conversion-worker"));
   const thread = new JobThread<ConversionJob, ConversionResult>({ name: "conversion", module, idleMs: IDLE_MS }, clock);
+  const run = (job: ConversionJob) =>
+    job.bytes.length <= CONVERTED_HERE_BYTES ? runConversion(job) : thread.run(job, { transfer: handedOver(job.bytes) });
   return {
-    convert(from, bytes, dialect) {
-      if (bytes.length <= CONVERTED_HERE_BYTES) return convertHere(from, bytes, dialect);
-      return convertBeside(thread, { from, bytes, dialect });
+    convert(from, bytes, facts) {
+      const result = run({ kind: "convert", from, bytes, facts });
+      return result instanceof Promise ? result.then(converted) : converted(result);
+    },
+    async setParameters(bytes, facts) {
+      return changed(await run({ kind: "parameters", bytes, facts }))!.changed;
+    },
+    async lighten(protocol, request, { status, error }) {
+      const result = changed(await run({ kind: "lighten", protocol, bytes: request.body, status, error }));
+      return result && { ...request, body: result.changed, dropped: [...new Set([...request.dropped, ...result.dropped])] };
     },
     close: () => thread.close(),
   };
 }
 
-async function convertBeside(thread: JobThread<ConversionJob, ConversionResult>, job: ConversionJob): Promise<RequestBytes> {
-  const result = await thread.run(job, { transfer: handedOver(job.bytes) });
+function converted(result: ConversionResult): RequestBytes {
   if ("request" in result) return result.request;
-  throw "refused" in result ? refusal(result.refused) : new Error(`Converting a request failed: ${result.failed}`);
+  throw failure(result);
 }
 
-function convertHere(from: Protocol, bytes: Buffer, dialect: ports.ChatDialect): RequestBytes {
-  try {
-    return convertRequest(from, bytes, dialect);
-  } catch (error) {
-    throw error instanceof ConversionRefused ? refusal(error) : error;
-  }
+function changed(result: ConversionResult): Extract<ConversionResult, { changed: unknown }> | undefined {
+  if ("changed" in result) return result;
+  if ("unchanged" in result) return undefined;
+  throw failure(result);
 }
 
-function refusal({ field, message, details }: Refusal): Error {
+function failure(result: ConversionResult): Error {
+  if (!("refused" in result)) return new Error(`Converting a request failed: ${"failed" in result ? result.failed : "unknown"}`);
+  const { field, message, details } = result.refused;
   return proxyErrors.invalid_field(message, { field, ...(details && { details }) });
 }

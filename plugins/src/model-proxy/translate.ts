@@ -1,19 +1,18 @@
 import type { Readable } from "node:stream";
-import { passStream, ports, ServiceError } from "@portico/core";
+import { passStream, type ports, ServiceError } from "@portico/core";
 import {
+  ANSWER_BYTES,
   AnswerFailed,
+  createDecoder,
   errorBody,
   errorStatus,
-  isJsonObject,
   type ModelError,
   type ModelEvent,
-  parseExactly,
-  readChatCompletion,
-  readChatStream,
-  readMessage,
-  readMessagesStream,
+  readAnyAnswer,
+  readUpstreamError,
+  readWholeAnswer,
+  type RequestBytes,
   type StreamReader,
-  upstreamFailure,
   writeChatCompletion,
   writeChatStream,
   writeExactly,
@@ -21,14 +20,12 @@ import {
   writeMessagesStream,
 } from "@portico/core/model-protocols";
 import type { ProxyCall } from "./call-record.ts";
-import { createDecoder } from "./content-encoding.ts";
 import { proxyErrors } from "./errors.ts";
 import { convertedAnswerHeaders, convertedRequestHeaders, droppedHeader } from "./header-filter.ts";
-import { ANSWER_BYTES } from "./limits.ts";
 import type { Protocol } from "./protocol.ts";
 import type { RequestConverter } from "./request-converter.ts";
 import { recordUsage, redactErrors, streamTranslation } from "./stream-translation.ts";
-import { callFailure, relayError } from "./upstream-error.ts";
+import { callFailure, readErrorText, relayError } from "./upstream-error.ts";
 
 export interface TranslateServices {
   readonly clock: ports.Clock;
@@ -36,8 +33,6 @@ export interface TranslateServices {
   readonly converter: RequestConverter;
 }
 
-/** Leaves out a byte order mark. */
-const TEXT = new TextDecoder();
 const TOO_DEEP: ModelError = { kind: "upstream", message: "The provider's answer is nested too deeply" };
 
 /** Caller and provider use different protocols: the request and the answer are converted. Streams are converted while they arrive. */
@@ -46,29 +41,24 @@ export async function translate(
   { bytes, model }: { readonly bytes: Buffer; readonly model: string },
   services: TranslateServices,
 ): Promise<void> {
-  const { protocol, provider, exchange, own, trail, traceparent, signal, record } = call;
-  const request = await services.converter.convert(protocol, bytes, provider.dialect ?? ports.PUBLISHED_CHAT_DIALECT);
+  const { protocol, provider, exchange, record } = call;
+  const facts = provider.facts?.(model) ?? {};
+  const request = await services.converter.convert(protocol, bytes, facts);
   record.sending();
-  const answer = await provider
-    .send(
-      {
-        headers: {
-          ...convertedRequestHeaders(exchange.headers, own, request.isStream),
-          ...trail,
-          ...(traceparent !== undefined && { traceparent }),
-        },
-        query: "",
-        body: request.body,
-      },
-      signal,
-    )
-    .catch(callFailure);
+  const first = await send(call, model, request);
+  // One refused part would make each later request of the conversation fail.
+  const refusal = isRefusal(first) ? await readErrorText(first) : undefined;
+  const error = refusal === undefined ? undefined : readUpstreamError(provider.protocol, first.status, refusal);
+  const lighter = error && (await services.converter.lighten(provider.protocol, request, { status: first.status, error }));
+  const answer = lighter ? await send(call, model, lighter) : first;
   record.answered(answer.status, request.isStream);
-  if (answer.status < 200 || answer.status > 299) return relayError({ protocol, provider, exchange, answer });
+  if (answer.status < 200 || answer.status > 299)
+    return relayError({ protocol, provider, exchange, answer, ...(answer === first && { text: refusal }) });
 
+  const { dropped } = lighter ?? request;
   const headers = {
     ...convertedAnswerHeaders(answer.headers, provider),
-    ...droppedHeader([...request.dropped, ...(answer.dropped ?? [])]),
+    ...droppedHeader([...dropped, ...(answer.dropped ?? [])]),
   };
   const names = {
     id: services.ids.id(protocol === "messages" ? "msg_" : "chatcmpl-"),
@@ -81,7 +71,7 @@ export async function translate(
       protocol === "messages" ? writeMessagesStream(names) : writeChatStream({ ...names, includeUsage: request.includeUsage });
     return streamTranslation({
       body: decodedBody(answer),
-      reader: withNames(readerFor(provider, answer), request.toolNames),
+      reader: withNames(readAnyAnswer(provider.protocol, answer.headers), request.toolNames),
       writer,
       record,
       headers,
@@ -103,6 +93,20 @@ export async function translate(
     .end(text);
 }
 
+function send(call: ProxyCall, model: string, { body, isStream }: RequestBytes): Promise<ports.ModelAnswer> {
+  const { provider, exchange, own, trail, traceparent, signal } = call;
+  const headers = {
+    ...convertedRequestHeaders(exchange.headers, own, isStream),
+    ...trail,
+    ...(traceparent !== undefined && { traceparent }),
+  };
+  return provider.send({ headers, query: "", model, body }, signal).catch(callFailure);
+}
+
+function isRefusal({ status }: ports.ModelAnswer): boolean {
+  return status >= 400 && status < 500;
+}
+
 /** The events with the caller's names of tools. */
 function restoreNames(events: readonly ModelEvent[], names: ReadonlyMap<string, string>): readonly ModelEvent[] {
   if (names.size === 0) return events;
@@ -114,59 +118,12 @@ function withNames(reader: StreamReader, names: ReadonlyMap<string, string>): St
   return { push: (chunk) => restoreNames(reader.push(chunk), names), end: () => restoreNames(reader.end(), names) };
 }
 
-/**
- * Reads an answer that arrives in pieces: a stream, or a whole answer, whichever the upstream was asked for. Its first byte tells more than
- * its content type: gateways send streams as `application/json` or `text/plain`, and whole answers as `text/event-stream`.
- */
-function readerFor(provider: ports.ModelProvider, answer: ports.ModelAnswer): StreamReader {
-  let reader: StreamReader | undefined;
-  return {
-    push(chunk) {
-      const first = reader ? undefined : firstByte(chunk);
-      if (first !== undefined) reader = isStream(first, answer) ? streamReader(provider) : wholeReader(provider);
-      return reader ? reader.push(chunk) : [];
-    },
-    end: () => (reader ?? (isEventStream(answer) ? streamReader(provider) : wholeReader(provider))).end(),
-  };
-}
-
-function streamReader(provider: ports.ModelProvider): StreamReader {
-  return provider.protocol === "messages" ? readMessagesStream() : readChatStream();
-}
-
-function wholeReader(provider: ports.ModelProvider): StreamReader {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  return {
-    push(chunk) {
-      size += chunk.length;
-      if (size > ANSWER_BYTES) return [upstreamFailure("The provider's answer is too long")];
-      chunks.push(chunk);
-      return [];
-    },
-    end: () => parseWhole(provider, chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)),
-  };
-}
-
-const BLANK: ReadonlySet<number> = new Set(Buffer.from(" \t\r\n\uFEFF"));
-/** The first bytes of `data:`, `event:`, `id:`, `retry:` and of comments. */
-const FIELD_STARTS: ReadonlySet<number> = new Set(Buffer.from("deir:"));
-const OPEN_BRACE = 0x7b;
-
-/** Undefined if the chunk has only white space. */
-function firstByte(chunk: Uint8Array): number | undefined {
-  return chunk.find((byte) => !BLANK.has(byte));
-}
-
-function isStream(first: number, answer: ports.ModelAnswer): boolean {
-  return isEventStream(answer) ? first !== OPEN_BRACE : FIELD_STARTS.has(first);
-}
-
 /** The complete answer as events. */
 async function readWhole(provider: ports.ModelProvider, answer: ports.ModelAnswer): Promise<readonly ModelEvent[]> {
   const whole = answer.whole && isPlain(answer) ? answer.whole : undefined;
-  if (whole && firstByte(whole) === OPEN_BRACE) return parseWhole(provider, whole);
-  const reader = readerFor(provider, answer);
+  const read = whole && readWholeAnswer(provider.protocol, whole);
+  if (read) return read;
+  const reader = readAnyAnswer(provider.protocol, answer.headers);
   const events: ModelEvent[] = [];
   let size = 0;
   try {
@@ -182,16 +139,6 @@ async function readWhole(provider: ports.ModelProvider, answer: ports.ModelAnswe
     return callFailure(isBroken ? error : proxyErrors.upstream_invalid(undefined, undefined, error));
   }
   return [...events, ...reader.end()];
-}
-
-function parseWhole(provider: ports.ModelProvider, bytes: Uint8Array): readonly ModelEvent[] {
-  try {
-    const body: unknown = parseExactly(TEXT.decode(bytes));
-    if (isJsonObject(body)) return provider.protocol === "messages" ? readMessage(body) : readChatCompletion(body);
-  } catch {
-    // The upstream's answer is not JSON. It is not quoted, because it may contain any data.
-  }
-  return [upstreamFailure("The provider sent an invalid answer")];
 }
 
 function writeWhole(
@@ -222,11 +169,6 @@ function decoderOf(answer: ports.ModelAnswer): ReturnType<typeof createDecoder> 
     answer.body.destroy();
     throw proxyErrors.upstream_invalid(undefined, undefined, cause);
   }
-}
-
-function isEventStream(answer: ports.ModelAnswer): boolean {
-  const type = answer.headers["content-type"];
-  return typeof type === "string" && type.toLowerCase().startsWith("text/event-stream");
 }
 
 function isPlain(answer: ports.ModelAnswer): boolean {

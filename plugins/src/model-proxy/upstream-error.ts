@@ -1,7 +1,6 @@
 import type { Readable } from "node:stream";
 import { type Exchange, passStream, ports, type ServiceError } from "@portico/core";
-import { errorBody, isJsonObject, readUpstreamError } from "@portico/core/model-protocols";
-import { createDecoder } from "./content-encoding.ts";
+import { createDecoder, errorBody, isJsonObject, readUpstreamError } from "@portico/core/model-protocols";
 import { proxyErrors } from "./errors.ts";
 import { convertedAnswerHeaders } from "./header-filter.ts";
 import { ERROR_BYTES } from "./limits.ts";
@@ -16,13 +15,15 @@ export async function relayError(call: {
   readonly provider: ports.ModelProvider;
   readonly exchange: Exchange;
   readonly answer: ports.ModelAnswer;
+  /** The text of the answer, if it was read. */
+  readonly text?: string | undefined;
 }): Promise<void> {
   const { protocol, provider, exchange, answer } = call;
   if (answer.status < 400) {
     answer.body.destroy();
     throw proxyErrors.upstream_invalid(`The provider answered with status ${answer.status}`);
   }
-  const text = provider.redact(await readErrorText(answer));
+  const text = provider.redact(call.text ?? (await readErrorText(answer)));
   const body =
     sameProtocolBody(call, text) ??
     JSON.stringify(errorBody(protocol, readUpstreamError(provider.protocol, answer.status, text || undefined)));
@@ -64,7 +65,7 @@ function sameProtocolBody(
 }
 
 /** Reads the body up to a limit. A body that cannot be read counts as empty. */
-async function readErrorText(answer: ports.ModelAnswer): Promise<string> {
+export async function readErrorText(answer: ports.ModelAnswer): Promise<string> {
   try {
     const decoder = createDecoder(answer.headers["content-encoding"]);
     const body: Readable = decoder ? passStream(answer.body, decoder) : answer.body;

@@ -36,6 +36,7 @@ import type { ServedProvider } from "./provider-choice.ts";
 import { servicePages } from "./service-pages.ts";
 import { settingSource } from "./setting-source.ts";
 import { VERSION } from "./version.ts";
+import { pricesOf } from "./prices-of.ts";
 
 interface AgentServiceParts {
   /** From the settings, or the preset's default. */
@@ -57,6 +58,7 @@ export function agentService(
   const { settings, providers } = options;
   const urls = addresses ?? options.listeners ?? (() => ({}));
   const issues = optionsOf(sessionIssuesSettings, settings.agent);
+  const prices = pricesOf(settings);
   const allowedOrigins = pagesOf(settings.agent);
   return {
     adapters: [
@@ -76,7 +78,7 @@ export function agentService(
         ...optionsOf(safeTokenSettings, settings),
         credentials: () => credentialsOf(providers),
         sources: () => providerSources(providers, options.listing),
-        ...(settings.prices && { prices: providerPrices(settings.prices) }),
+        ...(prices && { prices: providerPrices(prices) }),
       }),
       listenersPage({ urls }),
       auditPage({}),

@@ -13,6 +13,7 @@ import { REQUEST_BYTES } from "@portico/plugins/model-proxy/client";
 import { WRONG_CODES } from "./console-package.ts";
 import { settingSource } from "./setting-source.ts";
 import { type PlatformSettings, platformSchema } from "../settings/platform.ts";
+import { pricesOf } from "./prices-of.ts";
 
 type Words = Pick<Limit, "area" | "group" | "about" | "appliesTo" | "unit"> & Pick<Limit, "agentKey">;
 
@@ -25,10 +26,10 @@ export function limitsOf(settings: PlatformSettings, listing: readonly ConfigSet
     env: environment().get(setting),
     source: settingSource(listing, setting),
   });
-  const { agent, workflow, limits, prices } = settings;
+  const { agent, workflow, limits } = settings;
   const approvalMs = agent.toolPolicy.approvalTimeout === undefined ? undefined : parseDuration(agent.toolPolicy.approvalTimeout);
   return {
-    currency: prices?.currency,
+    currency: pricesOf(settings)?.currency,
     limits: [
       ...usageLimits(limits, set),
       fixed("turns.calls", MAX_TURNS, {

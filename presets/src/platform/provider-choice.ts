@@ -1,12 +1,12 @@
 import { chatHttp } from "@portico/adapters/models/chat-http";
 import { demo } from "@portico/adapters/models/demo";
-import type { ProviderSettings } from "@portico/adapters/models/http-options";
+import { modelNames, type ProviderSettings } from "@portico/adapters/models/http-options";
 import { messagesHttp } from "@portico/adapters/models/messages-http";
 import { findProviders } from "@portico/adapters/models/well-known";
 import { type Adapter, type Live, type ports, Secret } from "@portico/core";
 import { SAFE_TOKEN_PREFIX } from "@portico/plugins/model-proxy/safe-tokens";
 import type { PlatformSettings } from "../settings/platform.ts";
-import { keysOfProvider, providerKeys, type RotatingSettings } from "../settings/rotating-settings.ts";
+import { keysOfProvider, providerKeys, revealedHeaders, type RotatingSettings } from "../settings/rotating-settings.ts";
 
 /** A provider that an instance serves. */
 export interface ServedProvider {
@@ -67,7 +67,13 @@ export function keysOf({ keys }: ServedProvider): readonly string[] {
 function configured(provider: ProviderSettings, rotating: Live<RotatingSettings> | undefined): ServedProvider {
   const { id, protocol, type = id } = provider;
   const rotation = rotating && providerKeys(rotating, id);
-  return served(protocol, { ...provider, type, ...keysOfProvider(provider), rotation }, { origin: "configured" });
+  const models =
+    provider.models === "discover"
+      ? provider.models
+      : provider.models.map((model) =>
+          typeof model === "string" ? model : { ...model, headers: revealedHeaders(model.headers ?? {}) },
+        );
+  return served(protocol, { ...provider, type, models, ...keysOfProvider(provider), rotation }, { origin: "configured" });
 }
 
 function served(
@@ -81,7 +87,7 @@ function served(
     ...about,
     id,
     protocol,
-    models,
+    models: models === "discover" ? models : modelNames(models),
     get credential() {
       return keyOf((rotation?.current ?? options).credential);
     },

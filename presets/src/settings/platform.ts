@@ -1,6 +1,6 @@
 import { auditSettings } from "@portico/adapters/audit/records";
 import { isInstanceKey } from "@portico/adapters/sealing/aes-gcm";
-import { providerSchema } from "@portico/adapters/models/http-options";
+import { foreignDialectKey, providerSchema } from "@portico/adapters/models/http-options";
 import { telemetrySettings } from "@portico/adapters/telemetry/otlp-options";
 import { mcpServersSettings } from "@portico/adapters/tools/mcp-options";
 import { pricesSettings, usageSettings } from "@portico/adapters/usage/usage-options";
@@ -61,7 +61,7 @@ const providersSchema = v.pipe(
   v.rawCheck(({ dataset, addIssue }) => {
     if (!dataset.typed) return;
     for (const [index, provider] of dataset.value.entries()) {
-      const refuse = (key: "id" | "dialect" | "credential", message: string) =>
+      const refuse = (key: "id" | "dialect" | "credential" | "models", message: string) =>
         addIssue({
           message,
           input: provider[key],
@@ -73,8 +73,15 @@ const providersSchema = v.pipe(
       if (dataset.value.findIndex((other) => other.id === provider.id) !== index)
         refuse("id", "an id that no other provider has");
       if (provider.credential && provider.keys) refuse("credential", "nothing: the provider has `keys`");
-      if (provider.dialect && provider.protocol !== "chat-completions")
-        refuse("dialect", 'nothing: only providers of the protocol "chat-completions" have dialects');
+      const models = provider.models === "discover" ? [] : provider.models;
+      const checkDialect = (key: "dialect" | "models", dialect: typeof provider.dialect) => {
+        const foreign = dialect && foreignDialectKey(provider.protocol, dialect);
+        if (foreign) refuse(key, `no dialect with this "${foreign}": the protocol "${provider.protocol}" has none`);
+      };
+      checkDialect("dialect", provider.dialect);
+      for (const model of models) if (typeof model !== "string") checkDialect("models", model.dialect);
+      const names = models.flatMap((model) => (typeof model === "string" ? [model] : [model.id, ...(model.aliases ?? [])]));
+      if (new Set(names).size < names.length) refuse("models", "names and aliases that no other model of the provider has");
     }
   }),
   v.description("Model providers. If the list is empty, `autoProviders` applies."),

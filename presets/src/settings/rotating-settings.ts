@@ -49,6 +49,11 @@ export function keysOfProvider({
   return {
     credential,
     keys,
-    headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, value.reveal()])),
+    headers: revealedHeaders(headers),
   };
+}
+
+/** Headers as an adapter takes them. */
+export function revealedHeaders(headers: Readonly<Record<string, Secret>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, value.reveal()]));
 }

@@ -94,7 +94,7 @@ describe("settings (open points 1)", () => {
     expect([code, stdout]).toEqual([78, ""]);
     expect(stderr.trimEnd().split("\n").sort()).toEqual([
       `agent.tokens.0.token: expected environment variable NOT_SET to be set, found nothing ${file}`,
-      `providers.0.credential: expected a string, {"env": "NAME"} or {"file": "PATH"}, found an object ${file}`,
+      `providers.0.credential: expected a string, {"env": "NAME"} or {"file": "PATH"} or an object, found an object ${file}`,
       `providers.0.protocol: expected "messages" or "chat-completions", found "mesages" ${file}`,
       `proxi: expected no such key, found an object ${file}; did you mean "proxy"?`,
       `proxy.listen.port: expected a whole number from 0 to 65535, found "many" ${file}`,
@@ -102,7 +102,7 @@ describe("settings (open points 1)", () => {
     ]);
   });
 
-  it("a dialect is for providers of Chat Completions, and knows its words alone (open points 12)", async () => {
+  it("a dialect is for the protocol of its provider, and knows its words alone (open points 12)", async () => {
     const provider = { baseUrl: "https://api.example/v1" };
     const problemsOf = async (providers: readonly object[]) => {
       write("portico.config.json", JSON.stringify({ providers }));
@@ -122,15 +122,15 @@ describe("settings (open points 1)", () => {
     ).toEqual({
       code: 78,
       problems: [
-        "providers.0.dialect.tools: expected no such key, found a boolean; known keys: maxTokens, reasoning, streamOptions, reasoningContent, reasoningOfCalls, turns, userAfterTool, toolIds, thoughtSignatures, user",
-        'providers.0.dialect.maxTokens: expected "max_completion_tokens" or "max_tokens", found "limit"',
+        "providers.0.dialect.tools: expected no such key, found a boolean; known keys: maxTokens, reasoning, effortWithTools, cacheMarks, streamOptions, reasoningContent, reasoningOfCalls, turns, userAfterTool, toolIds, thoughtSignatures, user, thinking, prefill, sampling",
+        'providers.0.dialect.maxTokens: expected "max_completion_tokens" or "max_tokens" or a whole number of at least 1, found "limit"',
         'providers.0.dialect.reasoning: expected "effort" or "none", found true',
       ],
     });
     expect(await problemsOf([{ ...provider, id: "messages", protocol: "messages", dialect: { streamOptions: false } }])).toEqual({
       code: 78,
       problems: [
-        'providers.0.dialect: expected nothing: only providers of the protocol "chat-completions" have dialects, found an object',
+        'providers.0.dialect: expected no dialect with this "streamOptions": the protocol "messages" has none, found an object',
       ],
     });
   });

@@ -8,7 +8,7 @@ export const DONE = "data: [DONE]\n\n";
 export const FINISHED = { type: "finish", reason: "end" } as const;
 export const CUT: ModelEvent = {
   type: "error",
-  error: { kind: "upstream", message: "The provider's stream ended before its answer was complete." },
+  error: { kind: "upstream", message: "The provider's stream ended before its answer was complete.", isUnreadable: true },
 };
 
 /** One server-sent event of Chat Completions. */

@@ -149,7 +149,9 @@ describe("a whole answer of Chat Completions as a message", () => {
       "The provider ended its answer early.",
     ],
   ])("fails on %s", (_title, body, expected) => {
-    expect(() => convert(body as JsonObject)).toThrow(new AnswerFailed({ kind: "upstream", message: expected }));
+    expect(() => convert(body as JsonObject)).toThrow(
+      new AnswerFailed({ kind: "upstream", message: expected, ...(expected !== "sorry" && { isUnreadable: true }) }),
+    );
   });
 });
 
@@ -258,7 +260,7 @@ describe("what both writers of whole answers share", () => {
     const events = readMessage(message([{ type: "tool_use", id: "a", name: "f", input: nested }]));
     expect(events.at(-1)).toEqual({
       type: "error",
-      error: { kind: "upstream", message: "The provider's answer is nested too deeply." },
+      error: { kind: "upstream", message: "The provider's answer is nested too deeply.", isUnreadable: true },
     });
   });
 });

@@ -1,6 +1,5 @@
-import { ports } from "@portico/core";
 import { describe, expect, it } from "vitest";
-import { convertRequest } from "../../../core/src/model-protocols/convert-request.ts";
+import { convertRequest } from "../../../core/src/model-protocols/convert-bytes.ts";
 import type { ModelEvent } from "../../../core/src/model-protocols/model-events.ts";
 import { writeChatCompletion } from "../../../core/src/model-protocols/write-answer.ts";
 import { writeChatStream } from "../../../core/src/model-protocols/write-chat-stream.ts";
@@ -19,7 +18,7 @@ const oneCall: readonly ModelEvent[] = [
 ];
 
 function converted(body: object): ReturnType<typeof convertRequest> {
-  return convertRequest("chat-completions", Buffer.from(JSON.stringify(body)), ports.PUBLISHED_CHAT_DIALECT);
+  return convertRequest("chat-completions", Buffer.from(JSON.stringify(body)), {});
 }
 
 describe("a caller that declares functions instead of tools", () => {

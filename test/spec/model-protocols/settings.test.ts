@@ -98,7 +98,13 @@ describe("stop sequences", () => {
 });
 
 describe("structured output", () => {
-  const schema = { type: "object", properties: { a: { type: "number" } }, additionalProperties: false };
+  const schema = { type: "object", properties: { a: { type: "number" } }, required: ["a"], additionalProperties: false };
+
+  it("of Messages is not strict if the schema does not keep the rules of strict output (BerriAI/litellm#38211)", () => {
+    const loose = { type: "object", properties: { a: { type: "number" }, b: { type: "number" } }, required: ["a"] };
+    const { body } = toChat({ output_config: { format: { type: "json_schema", schema: loose } } });
+    expect(body["response_format"]).toMatchObject({ json_schema: { strict: false } });
+  });
 
   it.each<[string, JsonObject]>([
     ["output_config.format", { output_config: { format: { type: "json_schema", schema } } }],

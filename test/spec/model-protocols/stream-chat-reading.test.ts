@@ -9,7 +9,9 @@ const start = (call: number, id: string, name: string): ModelEvent => ({ type: "
 const args = (call: number, json: string): ModelEvent => ({ type: "tool-arguments", call, json });
 const end = (call: number): ModelEvent => ({ type: "tool-end", call });
 const TOOL: ModelEvent = { type: "finish", reason: "tool" };
-const failure = (message: string): ModelEvent => ({ type: "error", error: { kind: "upstream", message } });
+/** An error in the words of the provider. */
+const told = (message: string): ModelEvent => ({ type: "error", error: { kind: "upstream", message } });
+const failure = (message: string): ModelEvent => ({ type: "error", error: { kind: "upstream", message, isUnreadable: true } });
 
 const role = chunk({ role: "assistant", content: "" });
 const stop = chunk({}, "stop") + DONE;
@@ -292,8 +294,8 @@ const TABLE: readonly (readonly [string, string, readonly ModelEvent[]])[] = [
       chunk({ content: "late" }),
     [text("a"), { type: "error", error: { kind: "rate-limit", message: "Too many", code: "slow_down" } }],
   ],
-  ["an error as a sentence", data({ error: "broken" }), [failure("broken")]],
-  ["an event named error", 'event: error\ndata: {"message":"broken"}\n\n', [failure("broken")]],
+  ["an error as a sentence", data({ error: "broken" }), [told("broken")]],
+  ["an event named error", 'event: error\ndata: {"message":"broken"}\n\n', [told("broken")]],
   [
     "an object of type error",
     data({ object: "error", message: "no", code: 404 }),
@@ -302,7 +304,7 @@ const TABLE: readonly (readonly [string, string, readonly ModelEvent[]])[] = [
   [
     "an error inside the choice",
     data({ choices: [{ index: 0, delta: {}, error: { message: "gone", code: 502 } }] }),
-    [failure("gone")],
+    [told("gone")],
   ],
   [
     "a finish reason that says error",

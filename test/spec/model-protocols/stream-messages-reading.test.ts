@@ -162,7 +162,13 @@ const TABLE: readonly (readonly [string, string, readonly ModelEvent[]])[] = [
   [
     "a second answer in the same stream (vercel/ai#18331)",
     opening + textBlock + opening + textBlock + ending(),
-    [text("hi"), { type: "error", error: { kind: "upstream", message: "The provider's stream contains a second answer." } }],
+    [
+      text("hi"),
+      {
+        type: "error",
+        error: { kind: "upstream", message: "The provider's stream contains a second answer.", isUnreadable: true },
+      },
+    ],
   ],
   [
     "an empty object before the arguments (microsoft/autogen#7549)",
@@ -194,7 +200,16 @@ const TABLE: readonly (readonly [string, string, readonly ModelEvent[]])[] = [
   [
     "malformed JSON",
     `${opening}event: content_block_delta\ndata: {"type"\n\n${textBlock}`,
-    [{ type: "error", error: { kind: "upstream", message: "The provider's stream contains an event that is not valid JSON." } }],
+    [
+      {
+        type: "error",
+        error: {
+          kind: "upstream",
+          message: "The provider's stream contains an event that is not valid JSON.",
+          isUnreadable: true,
+        },
+      },
+    ],
   ],
   ["events after the end", opening + textBlock + ending() + textBlock, [text("hi"), USAGE, FINISHED]],
   [

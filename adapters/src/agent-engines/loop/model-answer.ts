@@ -1,8 +1,8 @@
-import { parseJson, ports } from "@portico/core";
+import { parseJson, type ports } from "@portico/core";
 import { isRecord } from "@portico/core/contract";
-import type { StreamPart } from "./language-model.ts";
-import { AnswerBroken } from "./model-refused.ts";
-import { CHAT_PROVIDER } from "./open-language-model.ts";
+import { type FinishReason, mergeUsage, type ModelEvent, type Usage } from "@portico/core/model-protocols";
+import { inputTokensOf } from "../../models/call/counted-calls.ts";
+import { AnswerBroken } from "../../models/call/model-refused.ts";
 
 /** The result of one model call, as a durable step stores it. */
 export interface ModelAnswer {
@@ -22,65 +22,55 @@ export interface ModelAnswer {
 /** `context_full`: the context window is full, so a further request cannot help. */
 export type AnswerCut = "max_tokens" | "context_full" | "refusal" | "content_filter";
 
-type FinishReason = Extract<StreamPart, { type: "finish" }>["finishReason"];
-
-/** Assembles the pieces of a streamed answer. */
+/** Assembles the events of a streamed answer. */
 export class AnswerInProgress {
+  readonly #protocol: ports.ModelProtocol;
   readonly #parts: ports.MessagePart[] = [];
-  readonly #calls: ModelAnswer["calls"][number][] = [];
-  /** Tool calls that have begun. */
-  #begun = 0;
-  #thinking: { text: string; signature?: string; redacted?: string } | undefined;
-  #text: { text: string } | undefined;
-  #usage: ModelAnswer["usage"] = {};
+  /** Tool calls by their number, in the order in which they began. */
+  readonly #calls = new Map<number, { callId: string; name: string; json: string; signature?: string }>();
+  /** The part that grows. */
+  #open: { type: "text"; text: string } | { type: "thinking"; text: string; signature?: string } | undefined;
+  #usage: Usage | undefined;
   #finished: FinishReason | undefined;
+  #isRefused = false;
 
-  /** Takes the next piece. Throws AnswerBroken at the first tool call that is too many. */
-  take(part: StreamPart): Extract<ports.Saying, { delta: string }> | undefined {
-    switch (part.type) {
-      case "text-start":
-        this.#text = { text: "" };
+  /** `protocol`: that of the provider. */
+  constructor(protocol: ports.ModelProtocol) {
+    this.#protocol = protocol;
+  }
+
+  take(event: ModelEvent): Extract<ports.Saying, { delta: string }> | undefined {
+    switch (event.type) {
+      case "refusal":
+        this.#isRefused = true;
+        return this.#grow("text", event.text);
+      case "text":
+      case "thinking":
+        return this.#grow(event.type, event.text);
+      case "thinking-signature":
+        this.#sign(event.signature);
         return undefined;
-      case "text-delta":
-        if (this.#text) this.#text.text += part.delta;
-        return part.delta === "" ? undefined : { type: "text", delta: part.delta };
-      case "text-end":
-        this.#endText();
+      case "redacted-thinking":
+        this.#close();
+        this.#parts.push({ type: "thinking", text: "", redacted: event.data });
         return undefined;
-      case "reasoning-start":
-        this.#thinking = { text: "", ...signed(part.providerMetadata) };
-        return undefined;
-      case "reasoning-delta":
-        if (this.#thinking)
-          Object.assign(this.#thinking, { text: this.#thinking.text + part.delta, ...signed(part.providerMetadata) });
-        return part.delta === "" ? undefined : { type: "thinking", delta: part.delta };
-      case "reasoning-end":
-        if (this.#thinking) this.#parts.push({ type: "thinking", ...this.#thinking, ...signed(part.providerMetadata) });
-        this.#thinking = undefined;
-        return undefined;
-      case "tool-input-start":
-        this.#begun++;
-        if (this.#begun > ports.ANSWER_TOOL_CALLS)
-          throw new AnswerBroken(`The model's answer has more than ${ports.ANSWER_TOOL_CALLS} tool calls`);
-        return undefined;
-      case "tool-call":
-        this.#calls.push({
-          ...{ callId: part.toolCallId, name: part.toolName },
-          ...argumentsOf(part.input),
-          ...callSignature(part.providerMetadata),
-        });
-        return undefined;
-      case "finish": {
-        const { inputTokens, outputTokens } = part.usage;
-        this.#usage = {
-          inputTokens: inputTokens.total,
-          outputTokens: outputTokens.total,
-          cachedInputTokens: inputTokens.cacheRead,
-          reasoningTokens: outputTokens.reasoning,
-        };
-        this.#finished = part.finishReason;
+      case "tool-start": {
+        const { id, name, signature } = event;
+        this.#calls.set(event.call, { callId: id, name, json: "", ...(signature !== undefined && { signature }) });
         return undefined;
       }
+      case "tool-arguments": {
+        const call = this.#calls.get(event.call);
+        if (call) call.json += event.json;
+        return undefined;
+      }
+      case "start":
+      case "usage":
+        this.#usage = mergeUsage(this.#usage, event.usage);
+        return undefined;
+      case "finish":
+        this.#finished = event.reason;
+        return undefined;
       default:
         return undefined;
     }
@@ -91,39 +81,53 @@ export class AnswerInProgress {
    * 13).
    */
   finish(): ModelAnswer {
-    const end = this.#finished;
-    if (!end || end.unified === "interrupted" || end.unified === "error" || end.raw === "error") throw new AnswerBroken();
-    this.#endText();
-    const cut = cutOf(end);
-    // A tool call of a cut answer may be incomplete: empty arguments would be read as a call without arguments.
-    return { parts: this.#parts, calls: cut ? [] : this.#calls, usage: this.#usage, ...(cut && { cut }) };
+    if (this.#finished === undefined) throw new AnswerBroken();
+    this.#close();
+    const cut = this.#cutOf(this.#finished);
+    const calls = [...this.#calls.values()].map(({ json, ...call }) => ({ ...call, ...argumentsOf(json) }));
+    const usage = this.#usage;
+    return {
+      parts: this.#parts,
+      // A tool call of a cut answer may be incomplete: empty arguments would be read as a call without arguments.
+      calls: cut ? [] : calls,
+      usage: {
+        inputTokens: inputTokensOf(usage),
+        outputTokens: usage?.output,
+        cachedInputTokens: usage?.cacheRead,
+        reasoningTokens: usage?.reasoning,
+      },
+      ...(cut && { cut }),
+    };
   }
 
-  #endText(): void {
-    if (this.#text?.text) this.#parts.push({ type: "text", text: this.#text.text });
-    this.#text = undefined;
+  #grow(type: "text" | "thinking", delta: string): Extract<ports.Saying, { delta: string }> | undefined {
+    if (delta === "") return undefined;
+    if (this.#open?.type !== type) this.#close();
+    const open = (this.#open ??= { type, text: "" });
+    open.text += delta;
+    return { type, delta };
   }
-}
 
-function cutOf({ unified, raw }: FinishReason): AnswerCut | undefined {
-  if (raw === "model_context_window_exceeded") return "context_full";
-  if (unified === "length" || raw === "model_length") return "max_tokens";
-  if (unified !== "content-filter") return undefined;
-  return raw === "content_filter" ? "content_filter" : "refusal";
-}
+  /** Thinking can have a signature and no text. */
+  #sign(signature: string): void {
+    if (this.#open?.type !== "thinking") this.#close();
+    const { text } = this.#open ?? { text: "" };
+    this.#open = { type: "thinking", text, ...(signature !== "" && { signature }) };
+    this.#close();
+  }
 
-function signed(metadata: Readonly<Record<string, unknown>> | undefined): { signature?: string; redacted?: string } {
-  const { signature, redactedData } = (metadata?.["anthropic"] ?? {}) as { signature?: unknown; redactedData?: unknown };
-  return {
-    ...(typeof signature === "string" && { signature }),
-    ...(typeof redactedData === "string" && { redacted: redactedData }),
-  };
-}
+  #close(): void {
+    if (this.#open) this.#parts.push(this.#open);
+    this.#open = undefined;
+  }
 
-/** Google's signature of a call, as the library for Chat Completions gives it. */
-function callSignature(metadata: Readonly<Record<string, unknown>> | undefined): { signature?: string } {
-  const { thoughtSignature } = (metadata?.[CHAT_PROVIDER] ?? {}) as { thoughtSignature?: unknown };
-  return typeof thoughtSignature === "string" ? { signature: thoughtSignature } : {};
+  #cutOf(reason: FinishReason): AnswerCut | undefined {
+    if (reason === "context-window") return "context_full";
+    if (reason === "length") return "max_tokens";
+    if (reason !== "refusal") return undefined;
+    // A model of Chat Completions that refuses says so in words.
+    return this.#protocol === "messages" || this.#isRefused ? "refusal" : "content_filter";
+  }
 }
 
 function argumentsOf(input: string): { readonly arguments?: unknown } {

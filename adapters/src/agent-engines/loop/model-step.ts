@@ -1,17 +1,13 @@
 import type { ports } from "@portico/core";
-import type { CallOptions, FunctionTool, LanguageModel, Prompt, StreamPart } from "./language-model.ts";
+import type { Model } from "../../models/call/open-model.ts";
+import { ModelRefused } from "../../models/call/model-refused.ts";
+import type { ModelRequest } from "../../models/call/model-request.ts";
 import { AnswerInProgress, type ModelAnswer } from "./model-answer.ts";
-import { toModelError, toStreamError } from "./model-error.ts";
-import { ModelRefused } from "./model-refused.ts";
 
 export interface ModelQuestion {
-  readonly model: LanguageModel;
-  readonly provider: ports.ModelProvider;
-  readonly prompt: Prompt;
-  readonly tools: readonly FunctionTool[];
+  readonly model: Model;
+  readonly request: ModelRequest;
   readonly clock: ports.Clock;
-  /** Options besides prompt, tools and signal. */
-  readonly settings: Partial<CallOptions>;
 }
 
 type Say = (saying: Extract<ports.Saying, { delta: string }>) => void | Promise<void>;
@@ -38,43 +34,23 @@ export async function callModel(question: ModelQuestion, say: Say, signal: Abort
       });
     } catch (error) {
       signal.throwIfAborted();
-      const refused = toModelError(error, question.provider);
-      const wait = waitFor(refused, retry);
-      if (isSaid || wait === undefined) throw refused;
+      const wait = waitFor(error as Error, retry);
+      if (isSaid || wait === undefined) throw error;
       await question.clock.sleep(wait, signal);
     }
   }
 }
 
-async function stream(
-  { model, provider, prompt, tools, settings }: ModelQuestion,
-  signal: AbortSignal,
-  say: Say,
-): Promise<ModelAnswer> {
-  const { stream: parts } = await model.doStream({
-    ...settings,
-    prompt,
-    abortSignal: signal,
-    ...(tools.length > 0 && { tools: [...tools] }),
-  });
-  const answer = new AnswerInProgress();
-  const reader = (parts as ReadableStream<StreamPart>).getReader();
-  try {
-    for (;;) {
-      const { done, value: part } = await reader.read().catch((error: unknown) => {
-        signal.throwIfAborted();
-        throw toStreamError(error, provider);
-      });
-      signal.throwIfAborted();
-      if (done) return answer.finish();
-      if (part.type === "error") throw toStreamError(part.error, provider);
-      const saying = answer.take(part);
+async function stream({ model, request }: ModelQuestion, signal: AbortSignal, say: Say): Promise<ModelAnswer> {
+  const answer = new AnswerInProgress(model.provider.protocol);
+  for await (const events of model.ask(request, { stream: true }, signal)) {
+    for (const event of events) {
+      const saying = answer.take(event);
       if (saying) await say(saying);
     }
-  } finally {
-    // Cancelling early destroys the answer. At its end, this has no effect.
-    reader.cancel().catch(() => {});
+    signal.throwIfAborted();
   }
+  return answer.finish();
 }
 
 /** Milliseconds to wait before a retry. Undefined: no retry. */

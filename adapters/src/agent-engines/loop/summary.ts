@@ -1,7 +1,7 @@
 import type { ports } from "@portico/core";
 import { CHARACTERS_PER_TOKEN, estimateTokens, splitTurns } from "./context-window.ts";
 import { conversationText } from "./conversation-text.ts";
-import type { Prompt } from "./language-model.ts";
+import type { ModelRequest } from "../../models/call/model-request.ts";
 
 /** Tokens of a summary, and of the model's reasoning before it. */
 export const SUMMARY_TOKENS = 8000;
@@ -38,12 +38,15 @@ export function splitForSummary(history: readonly ports.ConversationMessage[], r
 }
 
 /** The request to a model for the summary of these messages. `room`: tokens of the messages of a call. */
-export function summaryPrompt(old: readonly ports.ConversationMessage[], room: number): Prompt {
+export function summaryRequest(old: readonly ports.ConversationMessage[], room: number): ModelRequest {
   const text = conversationText(old, room * CHARACTERS_PER_TOKEN);
-  return [
-    { role: "system", content: INSTRUCTIONS },
-    { role: "user", content: [{ type: "text", text: `<conversation>\n${text}\n</conversation>\n\nWrite the summary.` }] },
-  ];
+  return {
+    system: INSTRUCTIONS,
+    messages: [
+      { role: "user", content: [{ type: "text", text: `<conversation>\n${text}\n</conversation>\n\nWrite the summary.` }] },
+    ],
+    max_tokens: SUMMARY_TOKENS,
+  };
 }
 
 /** The text of a model's answer as a summary. Undefined if it has none. */

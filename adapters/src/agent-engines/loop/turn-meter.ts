@@ -1,5 +1,5 @@
 import type { ports } from "@portico/core";
-import type { ModelMeter } from "./measured-model.ts";
+import type { ModelMeter } from "../../models/call/model-meter.ts";
 
 /** Records the model calls of a turn for the operators, and in the turn's trace. */
 export function turnMeter(

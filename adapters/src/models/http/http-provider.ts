@@ -5,7 +5,8 @@ import { createCredential } from "./create-credential.ts";
 import { type CredentialSource, createKnownSecrets } from "./credentials.ts";
 import { createDiscovery } from "./discovery.ts";
 import { createFetchUpstream } from "./fetch-upstream.ts";
-import { DEFAULT_TIMEOUTS, type HttpProviderOptions, type UpstreamProtocol } from "../http-options.ts";
+import { createModelFacts } from "../facts/model-facts.ts";
+import { DEFAULT_TIMEOUTS, type HttpProviderOptions, modelNames, type UpstreamProtocol } from "../http-options.ts";
 import { LimitReached, limitAnswer } from "./limit-reached.ts";
 import { createQueuedUpstream } from "./queued-upstream.ts";
 import { createRetryingUpstream } from "./retrying-upstream.ts";
@@ -45,15 +46,18 @@ export function openHttpProvider(
         };
       }),
     );
+  const modelHeaders = headersOfModels(options.models);
+  const modelSecrets = createKnownSecrets([...modelHeaders.values()].flatMap(secretsOf));
   const { id, retry, concurrency } = options;
   const upstream = createAuthenticatedUpstream(connected, { origin: base.origin, credentials, headers: () => own });
   const retrying = retry ? createRetryingUpstream(upstream, id, retry, { clock, log: telemetry.log }) : upstream;
   const calls = concurrency ? createQueuedUpstream(retrying, id, concurrency, clock) : retrying;
   scope.onClose(() => calls.close());
-  const redact = createRedaction([credentials.secrets, ownSecrets.all], [base.host, base.hostname]);
+  const redact = createRedaction([credentials.secrets, ownSecrets.all, modelSecrets.all], [base.host, base.hostname]);
   const path = `${prefix}${spoken.callPath}`;
   const { models } = options;
-  const listed = Promise.resolve(models === "discover" ? [] : models);
+  const facts = createModelFacts(spoken.protocol, options);
+  const listed = Promise.resolve(models === "discover" ? [] : modelNames(models));
   const discover = createDiscovery(options.id, upstream, { path: `${prefix}/models`, headers: spoken.defaults }, clock);
 
   const hasLimits = options.keys !== undefined || concurrency !== undefined;
@@ -66,19 +70,31 @@ export function openHttpProvider(
     id,
     type: options.type,
     protocol: spoken.protocol,
-    ...(spoken.dialect && { dialect: spoken.dialect(options) }),
+    facts: facts.of,
+    ...(facts.setsParameters && { setsParameters: true }),
     listModels: models === "discover" ? async (signal) => (await discover(signal)).names : () => listed,
-    ...(models === "discover" && {
-      contextTokens: async (model: string, signal?: AbortSignal) => (await discover(signal)).contextTokens.get(model),
-    }),
+    async contextTokens(model, signal) {
+      const { context } = facts.settingsOf(model) ?? {};
+      return context ?? (models === "discover" ? (await discover(signal)).contextTokens.get(model) : undefined);
+    },
     send(call, signal) {
-      const headers: Record<string, string> = { ...spoken.defaults, ...call.headers };
+      const ofModel = call.model === undefined ? undefined : modelHeaders.get(call.model);
+      const headers: Record<string, string> = { ...spoken.defaults, ...call.headers, ...ofModel };
       if (call.body instanceof Readable && call.length !== undefined) headers["content-length"] = String(call.length);
       const answer = calls.request({ method: "POST", path: path + call.query, headers, body: call.body }, signal);
       return hasLimits ? answer.catch(answerLimit) : answer;
     },
     redact,
   };
+}
+
+function headersOfModels(models: HttpProviderOptions["models"]): ReadonlyMap<string, Readonly<Record<string, string>>> {
+  const headers = new Map<string, Readonly<Record<string, string>>>();
+  for (const model of models === "discover" ? [] : models) {
+    if (typeof model === "string" || !model.headers) continue;
+    for (const name of [model.id, ...(model.aliases ?? [])]) headers.set(name, lowercased(model.headers));
+  }
+  return headers;
 }
 
 /** The values of headers that may be credentials, with and without a scheme before them. */

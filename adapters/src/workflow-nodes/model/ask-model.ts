@@ -1,10 +1,10 @@
 import { parseJson, ports } from "@portico/core";
 import { faultText, type JsonSchema, type SchemaChecks } from "@portico/core/kit";
-import type { CountedCalls } from "../../agent-engines/loop/counted-calls.ts";
-import type { LanguageModel, Prompt } from "../../agent-engines/loop/language-model.ts";
-import type { ModelMeter } from "../../agent-engines/loop/measured-model.ts";
-import { openLanguageModel } from "../../agent-engines/loop/open-language-model.ts";
-import { toModelError } from "../../agent-engines/loop/model-error.ts";
+import { type JsonObject, mergeUsage, type Usage } from "@portico/core/model-protocols";
+import { type CountedCalls, inputTokensOf } from "../../models/call/counted-calls.ts";
+import type { ModelMeter } from "../../models/call/model-meter.ts";
+import type { ModelRequest } from "../../models/call/model-request.ts";
+import { openModel } from "../../models/call/open-model.ts";
 
 export interface ModelWork {
   readonly telemetry: ModelMeter["telemetry"];
@@ -12,9 +12,7 @@ export interface ModelWork {
   readonly counted: CountedCalls | undefined;
   readonly provider: ports.ModelProvider;
   readonly model: string;
-  readonly prompt: Prompt;
-  readonly maxOutputTokens: number | undefined;
-  readonly temperature: number | undefined;
+  readonly request: ModelRequest;
 }
 
 export interface ModelText {
@@ -22,7 +20,12 @@ export interface ModelText {
   readonly usage: { readonly inputTokens: number | null; readonly outputTokens: number | null };
 }
 
-type Generated = Awaited<ReturnType<LanguageModel["doGenerate"]>>;
+/** A whole answer: its text, and the arguments of its first tool call. */
+interface Generated {
+  readonly text: string;
+  readonly json: string | undefined;
+  readonly usage: Usage | undefined;
+}
 
 /** Both protocols and most models support forced tool calls. Fewer support answer formats. */
 const TOOL = "answer";
@@ -30,11 +33,8 @@ const REPAIRS = 1;
 
 /** Throws NodeFailed, or the signal's reason. */
 export async function askForText(work: ModelWork, signal: AbortSignal): Promise<ModelText> {
-  const { content, usage } = await generate(work, undefined, signal);
-  return {
-    text: textOf(content),
-    usage: { inputTokens: usage.inputTokens.total ?? null, outputTokens: usage.outputTokens.total ?? null },
-  };
+  const { text, usage } = await generate(work, signal);
+  return { text, usage: { inputTokens: inputTokensOf(usage) ?? null, outputTokens: usage?.output ?? null } };
 }
 
 /**
@@ -46,18 +46,22 @@ export async function askForOutput(
   checks: SchemaChecks,
   signal: AbortSignal,
 ): Promise<unknown> {
-  let { prompt } = work;
+  const tool = { name: TOOL, description: "Gives the answer.", input_schema: asObject(schema) as JsonObject };
+  let request: ModelRequest = { ...work.request, tools: [tool], tool_choice: { type: "tool", name: TOOL } };
   for (let repair = 0; ; repair++) {
-    const { content } = await generate({ ...work, prompt }, schema, signal);
-    const { said, value } = outputOf(content, schema);
+    const { said, value } = outputOf(await generate({ ...work, request }, signal), schema);
     const fault = value === undefined ? "the output is not JSON" : await outputFault(checks, schema, value, signal);
     if (fault === undefined) return value;
     if (repair === REPAIRS) throw new ports.NodeFailed("model_output_invalid", `The model's output does not fit: ${fault}`);
-    prompt = [
-      ...prompt,
-      { role: "assistant", content: [{ type: "text", text: said || "(nothing)" }] },
-      { role: "user", content: [{ type: "text", text: `That does not fit the schema: ${fault}. Call ${TOOL} with what fits.` }] },
-    ];
+    const correction = `That does not fit the schema: ${fault}. Call ${TOOL} with what fits.`;
+    request = {
+      ...request,
+      messages: [
+        ...request.messages,
+        { role: "assistant", content: [{ type: "text", text: said || "(nothing)" }] },
+        { role: "user", content: [{ type: "text", text: correction }] },
+      ],
+    };
   }
 }
 
@@ -72,26 +76,24 @@ async function outputFault(
   return "faults" in checked ? faultText(checked.faults, "the output") : undefined;
 }
 
-async function generate(
-  { telemetry, counted, provider, model, prompt, maxOutputTokens, temperature }: ModelWork,
-  schema: JsonSchema | undefined,
-  signal: AbortSignal,
-): Promise<Generated> {
+async function generate({ telemetry, counted, provider, model, request }: ModelWork, signal: AbortSignal): Promise<Generated> {
   try {
-    const asked = await openLanguageModel(provider, model, { source: "workflow", telemetry, counted });
-    return await asked.doGenerate({
-      prompt,
-      abortSignal: signal,
-      ...(maxOutputTokens !== undefined && { maxOutputTokens }),
-      ...(temperature !== undefined && { temperature }),
-      ...(schema && {
-        tools: [{ type: "function", name: TOOL, description: "Gives the answer.", inputSchema: asObject(schema) }],
-        toolChoice: { type: "tool", toolName: TOOL },
-      }),
-    });
+    const asked = openModel(provider, model, { source: "workflow", telemetry, counted });
+    let text = "";
+    let json: string | undefined;
+    let usage: Usage | undefined;
+    for await (const events of asked.ask(request, { stream: false }, signal)) {
+      for (const event of events) {
+        if (event.type === "text") text += event.text;
+        if (event.type === "tool-start" && event.call === 0) json = "";
+        if (event.type === "tool-arguments" && event.call === 0) json = (json ?? "") + event.json;
+        if (event.type === "usage" || event.type === "start") usage = mergeUsage(usage, event.usage);
+      }
+    }
+    return { text, json, usage };
   } catch (error) {
     signal.throwIfAborted();
-    throw toNodeFailed(toModelError(error, provider));
+    throw toNodeFailed(error as Error);
   }
 }
 
@@ -117,13 +119,15 @@ function asObject(schema: JsonSchema): JsonSchema {
 }
 
 /** `value` is undefined if the model's answer is not JSON. */
-function outputOf(content: Generated["content"], schema: JsonSchema): { readonly said: string; readonly value?: unknown } {
-  const call = content.find((part) => part.type === "tool-call");
+function outputOf({ text, json }: Generated, schema: JsonSchema): { readonly said: string; readonly value?: unknown } {
   // Models without tools answer in text, and the text may be correct.
-  const said = call?.input ?? textOf(content);
+  const said = json ?? text;
   try {
-    const value = parseJson(call ? said : withoutFence(said));
-    return { said, value: call && schema["type"] !== "object" ? (value as { result?: unknown } | null)?.result : value };
+    const value = parseJson(json === undefined ? withoutFence(said) : said || "{}");
+    return {
+      said,
+      value: json !== undefined && schema["type"] !== "object" ? (value as { result?: unknown } | null)?.result : value,
+    };
   } catch {
     return { said };
   }
@@ -133,8 +137,4 @@ function withoutFence(text: string): string {
   const trimmed = text.trim();
   const fence = /^```(?:json)?[^\S\n]*\n/.exec(trimmed);
   return fence && trimmed.endsWith("\n```") ? trimmed.slice(fence[0].length, -4) : text;
-}
-
-function textOf(content: Generated["content"]): string {
-  return content.flatMap((part) => (part.type === "text" ? part.text : [])).join("");
 }

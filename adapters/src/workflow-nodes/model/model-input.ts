@@ -1,6 +1,6 @@
 import { jsonObject, type ports } from "@portico/core";
 import * as v from "valibot";
-import type { Prompt } from "../../agent-engines/loop/language-model.ts";
+import type { ModelRequest } from "../../models/call/model-request.ts";
 
 const message = v.strictObject({
   role: v.pipe(v.picklist(["system", "user", "assistant"]), v.description("The author of the message.")),
@@ -36,10 +36,18 @@ export function promptFaults(written: Readonly<Record<string, unknown>>): ports.
   return [];
 }
 
-export function toModelPrompt({ system, prompt, messages = [] }: ModelInput): Prompt {
+export function toModelRequest({ system, prompt, messages = [], maxTokens, temperature }: ModelInput): ModelRequest {
   const said = prompt === undefined ? messages : [{ role: "user" as const, content: prompt }];
-  const all = system === undefined ? said : [{ role: "system" as const, content: system }, ...said];
-  return all.map(({ role, content }) =>
-    role === "system" ? { role, content } : { role, content: [{ type: "text" as const, text: content }] },
-  );
+  const instructions = [
+    ...(system === undefined ? [] : [system]),
+    ...said.flatMap((each) => (each.role === "system" ? [each.content] : [])),
+  ];
+  return {
+    ...(instructions.length > 0 && { system: instructions.map((text) => ({ type: "text", text })) }),
+    messages: said.flatMap(({ role, content }) =>
+      role === "system" ? [] : [{ role, content: [{ type: "text", text: content }] }],
+    ),
+    ...(maxTokens !== undefined && { max_tokens: maxTokens }),
+    ...(temperature !== undefined && { temperature }),
+  };
 }

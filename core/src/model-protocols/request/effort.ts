@@ -1,4 +1,5 @@
 import type { ChatDialect } from "../../ports/models.ts";
+import { effortOfBudget } from "../fit/fit-thinking.ts";
 import {
   ConversionRefused,
   type Dropped,
@@ -15,13 +16,6 @@ import type { Json, JsonObject, JsonObjectDraft } from "../json.ts";
 const SHARED_EFFORT: ReadonlySet<string> = new Set(["low", "medium", "high", "xhigh", "max"]);
 /** The default effort of Messages. */
 const MESSAGES_DEFAULT_EFFORT = "high";
-/**
- * Budgets below these numbers of tokens become low and medium effort. Larger budgets become high effort, the highest value that all
- * reasoning models support.
- */
-const MEDIUM_FROM = 4_096;
-const HIGH_FROM = 16_384;
-
 const OUTPUT_CONFIG_FIELDS = new Set(["effort", "format"]);
 const REASONING_FIELDS = new Set(["effort"]);
 const THINKING_FIELDS = new Set(["type", "budget_tokens"]);
@@ -107,9 +101,4 @@ function readSharedEffort(value: Json | undefined, path: string): string {
     throw new ConversionRefused(path, `${quoteName(value)} is no effort that both protocols know`);
   }
   return value;
-}
-
-function effortOfBudget(budget: number): string {
-  if (budget < MEDIUM_FROM) return "low";
-  return budget < HIGH_FROM ? "medium" : "high";
 }

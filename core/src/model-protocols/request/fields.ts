@@ -49,7 +49,7 @@ export const readCount: FieldReader<number> = (value, path) => {
 /** Reports the fields of an object that are not `known`. Values without effect (null, an empty list) are not reported. */
 export function dropUnknown(object: JsonObject, known: ReadonlySet<string>, prefix: string, dropped: Dropped): void {
   for (const key in object) {
-    if (known.has(key)) continue;
+    if (known.has(key) || (key === "cache_control" && dropped.keepsCacheMarks)) continue;
     const value = object[key];
     if (isAbsent(value) || (Array.isArray(value) && value.length === 0)) continue;
     // Any block can have a cache mark. It is reported once, without its path.
@@ -85,6 +85,12 @@ const UNNAMED = "(other)";
 /** Collects the names of fields that were left out because dropping them keeps the meaning (header `x-portico-dropped`). */
 export class Dropped {
   readonly #fields = new Set<string>();
+  /** Whether the provider takes the caller's cache marks. */
+  readonly keepsCacheMarks: boolean;
+
+  constructor({ keepsCacheMarks = false }: { readonly keepsCacheMarks?: boolean } = {}) {
+    this.keepsCacheMarks = keepsCacheMarks;
+  }
 
   /**
    * Callers choose the names of unknown fields. So names that are unsafe in a header, and names beyond the 64th, are reported as

@@ -1,4 +1,5 @@
 import type { ChatDialect } from "../../ports/models.ts";
+import { isStrictSchema } from "../is-strict-schema.ts";
 import type { Json, JsonObject, JsonObjectDraft } from "../json.ts";
 import { textBlock } from "../turns/text-parts.ts";
 import {
@@ -62,6 +63,11 @@ export const DEFAULT_MAX_TOKENS = 8_192;
  */
 export const DEFAULT_MAX_TOKENS_THINKING = 32_000;
 
+/** The limit of a request that names none. */
+export function defaultMaxTokens(isThinking: boolean): number {
+  return isThinking ? DEFAULT_MAX_TOKENS_THINKING : DEFAULT_MAX_TOKENS;
+}
+
 /**
  * `max_tokens` becomes `max_completion_tokens`, the name in specification 4.1. For providers that know only the older name, it stays
  * `max_tokens`. Both include thinking. A limit of 0, which only fills the provider's cache, is refused.
@@ -75,7 +81,7 @@ export function tokenLimitToChat(body: JsonObject, chat: JsonObjectDraft, { maxT
 export function tokenLimitToMessages(body: JsonObject, messages: JsonObjectDraft, thinking: boolean): void {
   const older = readOptional(body.max_tokens, "max_tokens", readCount);
   const limit = readOptional(body.max_completion_tokens, "max_completion_tokens", readCount) ?? older;
-  messages.max_tokens = limit ?? (thinking ? DEFAULT_MAX_TOKENS_THINKING : DEFAULT_MAX_TOKENS);
+  messages.max_tokens = limit ?? defaultMaxTokens(thinking);
 }
 
 /** Maximum number in Chat Completions. */
@@ -116,7 +122,7 @@ const RESPONSE_FORMAT_FIELDS = new Set(["type", "json_schema"]);
 const JSON_SCHEMA_FIELDS = new Set(["schema", "strict"]);
 
 /**
- * `output_config.format`, or the older top-level `output_format`. Messages always follows the schema, so `strict` is set.
+ * `output_config.format`, or the older top-level `output_format`. Messages always follows the schema, so `strict` is set if the schema allows it.
  */
 export function structuredOutputToChat(body: JsonObject, chat: JsonObjectDraft, dropped: Dropped): void {
   const config = readOptional(body.output_config, "output_config", readObject);
@@ -127,7 +133,9 @@ export function structuredOutputToChat(body: JsonObject, chat: JsonObjectDraft, 
     throw new ConversionRefused(`${path}.type`, `${quoteName(format.type)} has no counterpart here`);
   dropUnknown(format, FORMAT_FIELDS, `${path}.`, dropped);
   const schema = readObject(format.schema, `${path}.schema`);
-  chat.response_format = { type: "json_schema", json_schema: { name: SCHEMA_NAME, schema, strict: true } };
+  // In strict mode, vendors refuse a schema that does not keep its rules (BerriAI/litellm#38211, neurolink#1691).
+  const strict = isStrictSchema(schema);
+  chat.response_format = { type: "json_schema", json_schema: { name: SCHEMA_NAME, schema, strict } };
 }
 
 /**

@@ -37,6 +37,14 @@ export function imageToMessages(part: JsonObject, path: string, dropped: Dropped
   return { type: "image", source: sourceOfUrl(url, `${path}.image_url.url`) };
 }
 
+/** Messages has no audio. Agents write such blocks for providers of Chat Completions. */
+export function audioToChat(block: JsonObject, path: string): JsonObject {
+  const source = readObject(block.source, `${path}.source`);
+  const mediaType = readString(source.media_type, `${path}.source.media_type`);
+  const data = readString(source.data, `${path}.source.data`);
+  return { type: "input_audio", input_audio: { data, format: mediaType === "audio/wav" ? "wav" : "mp3" } };
+}
+
 function urlOfSource(source: JsonObject, path: string): string {
   if (source.type === "url") return readString(source.url, `${path}.url`);
   if (source.type !== "base64")

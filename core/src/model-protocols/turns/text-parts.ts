@@ -36,8 +36,14 @@ export function readTexts(content: Json | undefined, path: string, dropped: Drop
  * of text parts.
  */
 export function chatContent(parts: readonly JsonObject[]): Json {
-  if (!parts.every((part) => part.type === "text")) return parts;
+  if (!parts.every((part) => part.type === "text" && part.cache_control === undefined)) return parts;
   return parts.map((part) => part.text).join(BLOCK_SEPARATOR);
+}
+
+/** A text part with the cache mark of its block, if the provider takes marks. */
+export function markedText(text: string, block: JsonObject, { keepsCacheMarks }: Dropped): JsonObject {
+  const mark = keepsCacheMarks ? block.cache_control : undefined;
+  return { type: "text", text, ...(!isAbsent(mark) && { cache_control: mark }) };
 }
 
 /** A text block of Messages, or part of Chat Completions. */
@@ -51,11 +57,14 @@ const BILLING_LINE = /^x-anthropic-billing-header:[^\n]*\n?/;
 /** `system` of Messages becomes the first message, or no message if it is empty. A billing line at its head is left out. */
 export function systemToChat(system: Json | undefined, dropped: Dropped): readonly JsonObject[] {
   if (isAbsent(system)) return [];
-  const [first = "", ...others] = readTexts(system, "system", dropped);
-  const kept = first.replace(BILLING_LINE, "");
-  if (kept !== first) dropped.add("system.x-anthropic-billing-header");
-  const text = (kept === "" ? others : [kept, ...others]).join(BLOCK_SEPARATOR);
-  return text === "" ? [] : [{ role: "system", content: text }];
+  const texts = readTexts(system, "system", dropped);
+  const blocks = Array.isArray(system) ? (system as readonly JsonObject[]) : [];
+  const parts = texts.flatMap((text, at): JsonObject[] => {
+    const kept = at === 0 ? text.replace(BILLING_LINE, "") : text;
+    if (kept !== text) dropped.add("system.x-anthropic-billing-header");
+    return kept === "" ? [] : [markedText(kept, blocks[at] ?? {}, dropped)];
+  });
+  return parts.length === 0 ? [] : [{ role: "system", content: chatContent(parts) }];
 }
 
 /** The instructions at the head of a Chat conversation become `system`. A single instruction without a cache mark stays a string. */

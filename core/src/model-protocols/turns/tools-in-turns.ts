@@ -15,7 +15,7 @@ import {
 } from "../request/fields.ts";
 import { readSignedToolId, toolIdForChat, toolIdForMessages } from "../tool-ids.ts";
 import { documentToChat, imageToChat, imageToMessages, searchResultToChat } from "./media-parts.ts";
-import { BLOCK_SEPARATOR, readText } from "./text-parts.ts";
+import { BLOCK_SEPARATOR, chatContent, markedText, readText } from "./text-parts.ts";
 import { TOOL_ERROR_MARK } from "./tool-error-mark.ts";
 
 const TOOL_USE_FIELDS = new Set(["type", "id", "name", "input", "caller"]);
@@ -113,7 +113,7 @@ export function toolResultToChat(block: JsonObject, path: string, dropped: Dropp
   }
   const content = texts.join(BLOCK_SEPARATOR);
   const marked = failed ? [TOOL_ERROR_MARK, ...(content === "" ? [] : [content])].join(" ") : content;
-  return { message: { role: "tool", tool_call_id: id, content: marked }, attachments };
+  return { message: { role: "tool", tool_call_id: id, content: chatContent([markedText(marked, block, dropped)]) }, attachments };
 }
 
 /**

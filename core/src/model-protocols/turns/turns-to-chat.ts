@@ -1,8 +1,8 @@
 import type { ChatDialect } from "../../ports/models.ts";
 import { ConversionRefused, type Dropped, dropUnknown, quoteName, readArray, readObject, readString } from "../request/fields.ts";
 import type { Json, JsonObject, JsonObjectDraft } from "../json.ts";
-import { documentToChat, imageToChat, searchResultToChat } from "./media-parts.ts";
-import { BLOCK_SEPARATOR, chatContent, readText, readTexts } from "./text-parts.ts";
+import { audioToChat, documentToChat, imageToChat, searchResultToChat } from "./media-parts.ts";
+import { BLOCK_SEPARATOR, chatContent, markedText, readText, readTexts } from "./text-parts.ts";
 import { thinkingToChat } from "./thinking-blocks.ts";
 import { toolResultToChat, toolUseToChat } from "./tools-in-turns.ts";
 
@@ -56,12 +56,14 @@ function userBlockToChat(block: JsonObject, path: string, dropped: Dropped): rea
   switch (block.type) {
     case "text": {
       const text = readText(block, path, dropped);
-      return text === "" ? [] : [{ type: "text", text }];
+      return text === "" ? [] : [markedText(text, block, dropped)];
     }
     case "image":
       return [imageToChat(block, path, dropped)];
     case "document":
       return documentToChat(block, path, dropped);
+    case "audio":
+      return [audioToChat(block, path)];
     case "search_result":
       return [searchResultToChat(block, path, dropped)];
     default:

@@ -1,5 +1,5 @@
 import { isBlank } from "../../kit/text.ts";
-import { EMPTY_PLACEHOLDER } from "../fit-request.ts";
+import { EMPTY_PLACEHOLDER } from "../fit/fitted-request.ts";
 import type { Json, JsonObject } from "../json.ts";
 import { markLast, takeCacheMark, withCacheMark } from "../request/cache-mark.ts";
 import {

@@ -1,7 +1,5 @@
 import type { ports } from "@portico/core";
-import type { StreamPart } from "./language-model.ts";
-
-type Usage = Extract<StreamPart, { type: "finish" }>["usage"];
+import type { Usage } from "@portico/core/model-protocols";
 
 /** Counts model calls of one subject. */
 export interface CountedCalls {
@@ -36,9 +34,15 @@ export function toUsageEnd(
   if (!usage) return { ...ended, isRefused: error !== undefined && /^\d{3}$/.test(error) };
   return {
     ...ended,
-    inputTokens: usage.inputTokens.total,
-    outputTokens: usage.outputTokens.total,
-    cachedInputTokens: usage.inputTokens.cacheRead,
-    cacheWriteTokens: usage.inputTokens.cacheWrite,
+    inputTokens: inputTokensOf(usage),
+    outputTokens: usage.output,
+    cachedInputTokens: usage.cacheRead,
+    cacheWriteTokens: usage.cacheWrite,
   };
+}
+
+/** All tokens of a prompt, those from a cache, too. Undefined if the provider did not count them. */
+export function inputTokensOf(usage: Usage | undefined): number | undefined {
+  const { input, cacheRead = 0, cacheWrite = 0 } = usage ?? {};
+  return input === undefined ? undefined : input + cacheRead + cacheWrite;
 }

@@ -1,0 +1,60 @@
+import type { ModelFacts, ModelProtocol } from "../ports/models.ts";
+import { isJsonObject, type JsonObject, parseExactly, writeExactly } from "./json.ts";
+import { ConversionRefused } from "./request/fields.ts";
+import { wellFormedJson } from "./well-formed-json.ts";
+import type { JsonRecord } from "./fit/fitted-request.ts";
+import { withParameters, writeRequest } from "./write-request.ts";
+
+/** A converted request that is ready to be sent, with the facts that the answer's writer needs. */
+export interface RequestBytes {
+  /** Bytes instead of text, because bytes can be moved between threads without a copy. */
+  readonly body: Uint8Array;
+  readonly dropped: readonly string[];
+  readonly isStream: boolean;
+  /** Whether a Chat Completions caller asked for usage in its stream. */
+  readonly includeUsage: boolean;
+  /** The names of tools that were replaced: the name that is sent, and the caller's name, which the answer must have. */
+  readonly toolNames: ReadonlyMap<string, string>;
+  /** Whether a Chat Completions caller declared `functions` and no `tools`. Its answer then uses `function_call`. */
+  readonly isLegacy: boolean;
+}
+
+/** Converts the bytes of a request, which must be valid JSON, to the other protocol, for a model with these facts. Throws ConversionRefused. */
+export function convertRequest(from: ModelProtocol, bytes: Uint8Array, facts: ModelFacts): RequestBytes {
+  const body: unknown = parseExactly(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8"));
+  if (!isJsonObject(body)) throw new ConversionRefused("(body)", "expected an object");
+  const written = writeRequest(from, body, from === "messages" ? "chat-completions" : "messages", facts);
+  return {
+    body: toBytes(written.body),
+    toolNames: written.toolNames,
+    dropped: written.dropped,
+    isStream: body["stream"] === true,
+    includeUsage: asksForUsage(body),
+    isLegacy: Array.isArray(body["functions"]) && !Array.isArray(body["tools"]),
+  };
+}
+
+function asksForUsage(body: JsonObject): boolean {
+  const options = body["stream_options"];
+  return isJsonObject(options) && options["include_usage"] === true;
+}
+
+/**
+ * The bytes of a request, which must be valid JSON, with the name and the parameters that are set for its model. Everything else stays as its
+ * caller wrote it.
+ */
+export function setParameters(bytes: Uint8Array, facts: ModelFacts): Uint8Array {
+  const body: unknown = parseExactly(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8"));
+  return isJsonObject(body) ? Buffer.from(writeExactly(withParameters(body, facts))) : bytes;
+}
+
+/** The bytes of a request that was written. */
+export function toBytes(body: JsonRecord): Uint8Array {
+  return Buffer.from(wellFormedJson(writeExactly(body)));
+}
+
+/** The buffers that a message between threads moves instead of copying. */
+export function handedOver({ buffer, byteLength }: Uint8Array): ArrayBuffer[] {
+  // A slice of Node's shared pool cannot be moved without the whole pool. Large bodies are never slices of the pool.
+  return buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? [buffer] : [];
+}

@@ -1,0 +1,140 @@
+import { isRecord } from "../../kit/json-object.ts";
+import { isBlank } from "../../kit/text.ts";
+import type { MessagesDialect, ModelFacts } from "../../ports/models.ts";
+import { PUBLISHED_MESSAGES_DIALECT } from "../../ports/models.ts";
+import { CallIds } from "./call-ids.ts";
+import { fitImage, imageNote } from "./fit-image.ts";
+import { fitThinking } from "./fit-thinking.ts";
+import { changed, EMPTY_PLACEHOLDER, type FittedRequest, type JsonRecord } from "./fitted-request.ts";
+import { ToolNames } from "./tool-names.ts";
+import { withoutTopLevelChoice } from "./tool-schema.ts";
+
+/** The longest name of a tool in the API reference of Messages. */
+const TOOL_NAME = 128;
+
+/** Follows the beginning of an answer, for a model that does not go on with it by itself. */
+const GO_ON = "(continue)";
+
+/** What the parts of one request need. */
+interface Fitting {
+  readonly takesImages: boolean;
+  readonly names: ToolNames;
+  readonly ids: CallIds;
+  readonly dropped: Set<string>;
+}
+
+/** Makes a Messages request valid, as `fitChatRequest` does: names and ids of tools, schemas, images, thinking, and texts of white space alone. */
+export function fitMessagesRequest(body: JsonRecord, facts: ModelFacts): FittedRequest {
+  const { messages: dialect = PUBLISHED_MESSAGES_DIALECT, images } = facts;
+  const fitting: Fitting = {
+    takesImages: images !== false,
+    names: new ToolNames(TOOL_NAME),
+    ids: new CallIds("any", Number.POSITIVE_INFINITY),
+    dropped: new Set(),
+  };
+  const { names, dropped } = fitting;
+  const fitted: Record<string, unknown> = { ...body };
+  if (Array.isArray(body["tools"])) fitted["tools"] = body["tools"].map((tool) => fitTool(tool, names));
+  const choice = body["tool_choice"];
+  if (isRecord(choice) && "name" in choice) fitted["tool_choice"] = changed(choice, { name: names.accepted(choice["name"]) });
+  if (Array.isArray(body["messages"])) {
+    const messages = body["messages"].map((message) =>
+      isRecord(message) ? changed(message, { content: fitContent(message["content"], fitting) }) : message,
+    );
+    fitted["messages"] = dialect.prefill ? messages : withoutPrefill(messages);
+  }
+  const most = dialect.maxTokens;
+  if (most !== undefined && typeof fitted["max_tokens"] === "number" && fitted["max_tokens"] > most) fitted["max_tokens"] = most;
+  fitThinking(fitted, dialect, dropped);
+  fitSampling(fitted, dialect, dropped);
+  return { body: fitted, toolNames: names.originals, dropped: [...dropped] };
+}
+
+/**
+ * Models since Opus 4.1 and Sonnet 4.5 refuse `temperature` beside `top_p` (SalesforceAIResearch/MCP-Universe#49), and later ones both
+ * (anomalyco/models.dev#1468). Of two, the temperature stays.
+ */
+function fitSampling(fitted: Record<string, unknown>, { sampling }: MessagesDialect, dropped: Set<string>): void {
+  const leaveOut = (field: string) => {
+    if (fitted[field] === undefined) return;
+    if (field === "top_k" || fitted[field] !== 1) dropped.add(field);
+    delete fitted[field];
+  };
+  if (sampling === "none") for (const field of ["temperature", "top_p", "top_k"]) leaveOut(field);
+  if (sampling === "one" && fitted["temperature"] !== undefined) leaveOut("top_p");
+}
+
+function fitContent(content: unknown, fitting: Fitting): unknown {
+  if (typeof content === "string") return isBlank(content) ? EMPTY_PLACEHOLDER : content;
+  if (!Array.isArray(content)) return content;
+  fitting.ids.next();
+  const blocks = content.filter((block) => !isBlankText(block)).map((block) => fitBlock(block, fitting));
+  return blocks.length === 0 ? EMPTY_PLACEHOLDER : blocks;
+}
+
+function fitBlock(block: unknown, fitting: Fitting): unknown {
+  const { ids, names, takesImages, dropped } = fitting;
+  if (!isRecord(block)) return block;
+  switch (block["type"]) {
+    case "tool_use":
+      return changed(block, { id: ids.called(block["id"]), name: names.accepted(block["name"]) });
+    case "tool_result": {
+      const { content } = block;
+      const said = Array.isArray(content)
+        ? content.filter((each) => !isBlankText(each)).map((each) => fitBlock(each, fitting))
+        : content;
+      const isSame = Array.isArray(content) && Array.isArray(said) && same(content, said);
+      return changed(block, { tool_use_id: ids.answered(block["tool_use_id"]), content: isSame ? content : said });
+    }
+    case "image":
+      return fitImageBlock(block, fitting);
+    case "document": {
+      if (takesImages || !isRecord(block["source"]) || block["source"]["type"] !== "base64") return block;
+      dropped.add("messages.content.document");
+      return textBlock("[a file that cannot be shown here]", block);
+    }
+    default:
+      return block;
+  }
+}
+
+function fitImageBlock(block: JsonRecord, { takesImages, dropped }: Fitting): JsonRecord {
+  const source = isRecord(block["source"]) ? block["source"] : {};
+  const declared = typeof source["media_type"] === "string" ? source["media_type"] : "at an address";
+  const data = source["type"] === "base64" ? source["data"] : undefined;
+  const fitted = !takesImages
+    ? { note: imageNote(declared) }
+    : typeof data === "string"
+      ? fitImage(declared, data, true)
+      : { mediaType: declared };
+  if ("note" in fitted) {
+    dropped.add("messages.content.image");
+    return textBlock(fitted.note, block);
+  }
+  return fitted.mediaType === declared ? block : { ...block, source: { ...source, media_type: fitted.mediaType } };
+}
+
+/** A note in place of a block. A cache mark stays. */
+function textBlock(text: string, { cache_control: mark }: JsonRecord): JsonRecord {
+  return { type: "text", text, ...(mark !== undefined && { cache_control: mark }) };
+}
+
+function same(first: readonly unknown[], second: readonly unknown[]): boolean {
+  return first.length === second.length && first.every((each, at) => each === second[at]);
+}
+
+/** Messages refuses text blocks of white space alone: from then on, each request with the conversation (kibitz#87). */
+function isBlankText(block: unknown): boolean {
+  return isRecord(block) && block["type"] === "text" && typeof block["text"] === "string" && isBlank(block["text"]);
+}
+
+function fitTool(tool: unknown, names: ToolNames): unknown {
+  if (!isRecord(tool) || !("input_schema" in tool)) return tool;
+  return changed(tool, { name: names.accepted(tool["name"]), input_schema: withoutTopLevelChoice(tool["input_schema"]) });
+}
+
+/** Newer models refuse it: "This model does not support assistant message prefill" (platform.claude.com/docs, What's new in Claude 4.6). */
+function withoutPrefill(messages: readonly unknown[]): readonly unknown[] {
+  const last = messages.at(-1);
+  return isRecord(last) && last["role"] === "assistant" ? [...messages, { role: "user", content: GO_ON }] : messages;
+}

@@ -1,0 +1,20 @@
+/** A JSON object that was not checked. */
+export type JsonRecord = Readonly<Record<string, unknown>>;
+
+/** A request as a provider accepts it. */
+export interface FittedRequest {
+  /** Shares all values that did not change. */
+  readonly body: JsonRecord;
+  /** The names of tools that were replaced: the name that is sent, and the name that the caller uses. */
+  readonly toolNames: ReadonlyMap<string, string>;
+  /** Fields that were left out, and content that a note replaces, by their names in the provider's protocol. */
+  readonly dropped: readonly string[];
+}
+
+/** Stands for a message without content, which vendors refuse. */
+export const EMPTY_PLACEHOLDER = "(empty message)";
+
+/** The object with these values; itself if it has them. */
+export function changed(object: JsonRecord, values: JsonRecord): JsonRecord {
+  return Object.entries(values).every(([key, value]) => object[key] === value) ? object : { ...object, ...values };
+}

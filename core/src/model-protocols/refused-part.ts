@@ -1,0 +1,185 @@
+import { isRecord } from "../kit/json-object.ts";
+import type { ModelProtocol } from "../ports/models.ts";
+import type { JsonRecord } from "./fit/fitted-request.ts";
+import type { ModelError } from "./model-events.ts";
+
+/** A request without what its provider refused. */
+export interface LighterRequest {
+  readonly body: JsonRecord;
+  /** What was left out, as the header `x-portico-dropped` names it. */
+  readonly dropped: readonly string[];
+}
+
+/** Statuses with which providers refuse a part of a request. */
+const REFUSALS: ReadonlySet<number> = new Set([400, 404, 413, 415, 422]);
+
+/** Parameters that tune an answer and do not decide what it is about. */
+const TUNING = [
+  "temperature",
+  "top_p",
+  "top_k",
+  "frequency_penalty",
+  "presence_penalty",
+  "reasoning_effort",
+  "stream_options",
+  "service_tier",
+  "safety_identifier",
+  "user",
+  "metadata",
+] as const;
+
+/** Members within messages and tools that only help a provider that knows them. */
+const HINTS = ["cache_control", "reasoning_content", "reasoning_details", "strict"] as const;
+
+/** Words of vendors for content that a model does not read. */
+const MEDIA: readonly (readonly [kind: string, words: RegExp, types: ReadonlySet<unknown>])[] = [
+  ["image", /\bimages?\b|image_url|\bvision\b|multimodal/, new Set(["image", "image_url"])],
+  ["document", /\bpdf\b|\bdocuments?\b|\bfiles?\b/, new Set(["document", "file"])],
+  ["audio", /\baudio\b/, new Set(["audio", "input_audio"])],
+];
+
+/**
+ * The request without the part that the refusal names: an image, a file, thinking of earlier turns, a parameter that tunes the answer. It is
+ * for one more attempt: one refused part would else make each later request of the conversation fail. Undefined if the refusal names no such
+ * part of this request, and for a conversation that is too long.
+ */
+export function withoutRefusedPart(
+  protocol: ModelProtocol,
+  body: JsonRecord,
+  status: number,
+  error: ModelError,
+): LighterRequest | undefined {
+  if (!REFUSALS.has(status)) return undefined;
+  const text = `${error.param ?? ""} ${error.message}`.toLowerCase();
+  if (/context|too many tokens|prompt is too long/.test(text)) return undefined;
+  return (
+    withOtherLimit(body, text) ??
+    withoutThinking(protocol, body, text) ??
+    withoutParameter(body, text) ??
+    withoutHint(body, text) ??
+    withoutMedia(protocol, body, text)
+  );
+}
+
+/** The two names of the limit in Chat Completions: "use 'max_completion_tokens' instead". */
+function withOtherLimit(body: JsonRecord, text: string): LighterRequest | undefined {
+  for (const [sent, other] of [
+    ["max_tokens", "max_completion_tokens"],
+    ["max_completion_tokens", "max_tokens"],
+  ] as const) {
+    const { [sent]: limit, ...rest } = body;
+    const isRefused = names(text, sent) && /unsupported|unrecognized|unknown|not (?:supported|permitted)|extra/.test(text);
+    if (limit !== undefined && body[other] === undefined && isRefused) return { body: { ...rest, [other]: limit }, dropped: [] };
+  }
+  return undefined;
+}
+
+/** A signature of another model, or thinking that the model does not know. */
+function withoutThinking(protocol: ModelProtocol, body: JsonRecord, text: string): LighterRequest | undefined {
+  if (protocol !== "messages" || !/thinking|signature|effort/.test(text)) return undefined;
+  if (/signature|thinking` (?:or `redacted_thinking`)? ?blocks?|redacted_thinking/.test(text)) {
+    const cut = withBlocks(body, (block) => (isThinking(block) ? [] : undefined));
+    if (cut) return { body: withoutFields(cut, ["thinking"]), dropped: ["messages.content.thinking"] };
+  }
+  const config = isRecord(body["output_config"]) ? body["output_config"] : {};
+  if (body["thinking"] === undefined && config["effort"] === undefined) return undefined;
+  const { effort: _effort, ...others } = config;
+  const rest = withoutFields(body, ["thinking", "output_config"]);
+  return {
+    body: Object.keys(others).length > 0 ? { ...rest, output_config: others } : rest,
+    dropped: [
+      ...(body["thinking"] === undefined ? [] : ["thinking"]),
+      ...(config["effort"] === undefined ? [] : ["output_config.effort"]),
+    ],
+  };
+}
+
+function isThinking(block: JsonRecord): boolean {
+  return block["type"] === "thinking" || block["type"] === "redacted_thinking";
+}
+
+function withoutParameter(body: JsonRecord, text: string): LighterRequest | undefined {
+  const refused = TUNING.filter((field) => body[field] !== undefined && names(text, field));
+  return refused.length === 0 ? undefined : { body: withoutFields(body, refused), dropped: refused };
+}
+
+function withoutHint(body: JsonRecord, text: string): LighterRequest | undefined {
+  const hint = HINTS.find((field) => names(text, field));
+  if (hint === undefined) return undefined;
+  const strip = (value: unknown, depth: number): unknown => {
+    if (depth === 0) return value;
+    if (Array.isArray(value)) return value.map((each) => strip(each, depth - 1));
+    if (!isRecord(value)) return value;
+    return Object.fromEntries(
+      Object.entries(value).flatMap(([key, each]) => (key === hint ? [] : [[key, strip(each, depth - 1)]])),
+    );
+  };
+  // Parts of results are five levels below: messages, message, content, result, content, part.
+  const parts = ["messages", "tools", "system"].flatMap((field) =>
+    body[field] === undefined ? [] : [[field, strip(body[field], 7)]],
+  );
+  const lighter = { ...withoutFields(body, [hint]), ...Object.fromEntries(parts) };
+  return JSON.stringify(lighter) === JSON.stringify(body) ? undefined : { body: lighter, dropped: [hint] };
+}
+
+/** The field as a word of its own, and not as the tail of a longer one. */
+function names(text: string, field: string): boolean {
+  for (let at = text.indexOf(field); at !== -1; at = text.indexOf(field, at + 1))
+    if (!isWord(text[at - 1]) && !isWord(text[at + field.length])) return true;
+  return false;
+}
+
+function isWord(character: string | undefined): boolean {
+  return character !== undefined && /\w/.test(character);
+}
+
+function withoutMedia(protocol: ModelProtocol, body: JsonRecord, text: string): LighterRequest | undefined {
+  for (const [kind, words, types] of MEDIA) {
+    if (!words.test(text)) continue;
+    const named = namedPlace(protocol, text);
+    const isIt = (block: JsonRecord) => types.has(block["type"]);
+    const note = () => [{ type: "text", text: `[${kind === "image" ? "an image" : "a file"} that the provider refused]` }];
+    const cut =
+      (named && withBlocks(body, (block, at) => (at === named && isIt(block) ? note() : undefined))) ??
+      withBlocks(body, (block) => (isIt(block) ? note() : undefined));
+    if (cut) return { body: cut, dropped: [`messages.content.${kind}`] };
+  }
+  return undefined;
+}
+
+/** `messages.3.content.1`, which Messages names. */
+function namedPlace(protocol: ModelProtocol, text: string): string | undefined {
+  const found = protocol === "messages" ? /messages\.(\d+)\.content\.(\d+)/.exec(text) : null;
+  return found ? `${found[1]}.${found[2]}` : undefined;
+}
+
+type Replace = (block: JsonRecord, place: string) => readonly JsonRecord[] | undefined;
+
+/** The body with blocks of its messages replaced, also those within results. Undefined if none is. */
+function withBlocks(body: JsonRecord, replace: Replace): JsonRecord | undefined {
+  if (!Array.isArray(body["messages"])) return undefined;
+  let isChanged = false;
+  const through = (content: readonly unknown[], placeOf: (at: number) => string): unknown[] =>
+    content.flatMap((block, at): unknown[] => {
+      if (!isRecord(block)) return [block];
+      const replaced = replace(block, placeOf(at));
+      if (replaced) {
+        isChanged = true;
+        return [...replaced];
+      }
+      const inner = block["content"];
+      return block["type"] === "tool_result" && Array.isArray(inner)
+        ? [{ ...block, content: through(inner, () => placeOf(at)) }]
+        : [block];
+    });
+  const messages = body["messages"].flatMap((message: unknown, index): unknown[] => {
+    if (!isRecord(message) || !Array.isArray(message["content"])) return [message];
+    const content = through(message["content"], (at) => `${index}.${at}`);
+    return content.length === 0 ? [] : [{ ...message, content }];
+  });
+  return isChanged ? { ...body, messages } : undefined;
+}
+
+function withoutFields(body: JsonRecord, fields: readonly string[]): JsonRecord {
+  return Object.fromEntries(Object.entries(body).filter(([key]) => !fields.includes(key)));
+}

@@ -1,0 +1,68 @@
+import type { ports } from "@portico/core";
+import {
+  ConversionRefused,
+  convertRequest,
+  isJsonObject,
+  type JsonObject,
+  type ModelError,
+  parseExactly,
+  type RequestBytes,
+  setParameters,
+  toBytes,
+  withoutRefusedPart,
+} from "@portico/core/model-protocols";
+import type { Protocol } from "./protocol.ts";
+
+/** Work on the bytes of one request, which must be valid JSON. A worker thread does it for large requests. */
+export type ConversionJob =
+  /** Converts a request to the other protocol. */
+  | { readonly kind: "convert"; readonly from: Protocol; readonly bytes: Uint8Array; readonly facts: ports.ModelFacts }
+  /** Sets the name and the parameters of the model. */
+  | { readonly kind: "parameters"; readonly bytes: Uint8Array; readonly facts: ports.ModelFacts }
+  /** Leaves out the part that a refusal names. */
+  | {
+      readonly kind: "lighten";
+      readonly protocol: Protocol;
+      readonly bytes: Uint8Array;
+      readonly status: number;
+      readonly error: ModelError;
+    };
+
+/** The result of a job. `unchanged`: a refusal named no part of the request. */
+export type ConversionResult =
+  | { readonly request: RequestBytes }
+  | { readonly changed: Uint8Array; readonly dropped: readonly string[] }
+  | { readonly unchanged: true }
+  | { readonly refused: Refusal }
+  | { readonly failed: string };
+
+/** A ConversionRefused as a message from the worker. */
+export interface Refusal {
+  readonly field: string;
+  readonly message: string;
+  readonly details: JsonObject | undefined;
+}
+
+/** Does one job. Never throws. */
+export function runConversion(job: ConversionJob): ConversionResult {
+  try {
+    switch (job.kind) {
+      case "convert":
+        return { request: convertRequest(job.from, job.bytes, job.facts) };
+      case "parameters":
+        return { changed: setParameters(job.bytes, job.facts), dropped: [] };
+      case "lighten": {
+        const { buffer, byteOffset, byteLength } = job.bytes;
+        const body: unknown = parseExactly(Buffer.from(buffer, byteOffset, byteLength).toString("utf8"));
+        const lighter = isJsonObject(body) ? withoutRefusedPart(job.protocol, body, job.status, job.error) : undefined;
+        return lighter ? { changed: toBytes(lighter.body), dropped: lighter.dropped } : { unchanged: true };
+      }
+    }
+  } catch (error) {
+    if (error instanceof ConversionRefused) {
+      const { field, message, details } = error;
+      return { refused: { field, message, details } };
+    }
+    return { failed: error instanceof Error ? error.name : "unknown" };
+  }
+}
