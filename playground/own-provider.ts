@@ -17,7 +17,7 @@ export interface GatewayOptions extends Omit<Parameters<typeof chatHttp>[0], "cr
 export const gateway = defineAdapter({
   name: "models/gateway",
   port: ports.models,
-  needs: { clock: ports.clock, telemetry: ports.telemetry },
+  needs: { clock: ports.clock },
   async open(given, { signIn, ...options }: GatewayOptions, scope): Promise<ports.ModelProvider> {
     const inner = await chatHttp(options).spec.open(given, options, scope);
     const closing = new AbortController();

@@ -1,4 +1,4 @@
-import { defineAdapter, ports } from "@portico/core";
+import { defineAdapter, optional, ports } from "@portico/core";
 import { openHttpProvider } from "./http/http-provider.ts";
 import type { HttpProviderOptions } from "./http-options.ts";
 
@@ -6,7 +6,7 @@ import type { HttpProviderOptions } from "./http-options.ts";
 export const messagesHttp = defineAdapter({
   name: "models/messages-http",
   port: ports.models,
-  needs: { clock: ports.clock, telemetry: ports.telemetry },
+  needs: { clock: ports.clock, telemetry: optional(ports.telemetry) },
   open: (given, options: HttpProviderOptions, scope) =>
     openHttpProvider(
       {

@@ -63,6 +63,13 @@ describe("the queue of calls", () => {
 });
 
 describe("the pool of keys", () => {
+  it("does not make a rest shorter", () => {
+    const pool = new KeyPool(["one"]);
+    pool.rest("one", 100, "limited");
+    pool.rest("one", 50, "limited");
+    expect([pool.next(99), pool.next(100)?.value]).toEqual([undefined, "one"]);
+  });
+
   it("gives a key that rests to no call, gives each awake key its turn, and never makes a rest shorter", async () => {
     const step = fc.oneof(
       fc.record({ kind: fc.constant("take" as const) }),

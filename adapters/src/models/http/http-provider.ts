@@ -13,6 +13,8 @@ import { createRetryingUpstream } from "./retrying-upstream.ts";
 import { createUndiciUpstream } from "./undici-upstream.ts";
 
 const CREDENTIAL_NAME = /key|token|secret|auth|password|credential/i;
+/** For a provider that is opened without telemetry. */
+const UNHEARD: Pick<ports.Telemetry, "log"> = { log: { debug() {}, info() {}, warn() {}, error() {} } };
 /** Shorter values would occur by chance in ordinary text. */
 const SHORTEST_SECRET = 8;
 
@@ -23,9 +25,12 @@ const SHORTEST_SECRET = 8;
 export function openHttpProvider(
   spoken: UpstreamProtocol,
   options: HttpProviderOptions,
-  { clock, telemetry }: { readonly clock: ports.Clock; readonly telemetry: Pick<ports.Telemetry, "log"> },
+  {
+    clock,
+    telemetry: { log } = UNHEARD,
+  }: { readonly clock: ports.Clock; readonly telemetry?: Pick<ports.Telemetry, "log"> | undefined },
   scope: Scope,
-  credentials: CredentialSource = createCredential(spoken.credentialHeader, options, { clock, log: telemetry.log, scope }),
+  credentials: CredentialSource = createCredential(spoken.credentialHeader, options, { clock, log, scope }),
 ): ports.ModelProvider {
   const base = parseBaseUrl(options);
   const prefix = withoutEnd(base.pathname, "/");
@@ -50,7 +55,7 @@ export function openHttpProvider(
   const modelSecrets = createKnownSecrets([...modelHeaders.values()].flatMap(secretsOf));
   const { id, retry, concurrency } = options;
   const upstream = createAuthenticatedUpstream(connected, { origin: base.origin, credentials, headers: () => own });
-  const retrying = retry ? createRetryingUpstream(upstream, id, retry, { clock, log: telemetry.log }) : upstream;
+  const retrying = retry ? createRetryingUpstream(upstream, id, retry, { clock, log }) : upstream;
   const calls = concurrency ? createQueuedUpstream(retrying, id, concurrency, clock) : retrying;
   scope.onClose(() => calls.close());
   const redact = createRedaction([credentials.secrets, ownSecrets.all, modelSecrets.all], [base.host, base.hostname]);

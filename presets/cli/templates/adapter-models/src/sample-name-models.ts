@@ -17,7 +17,7 @@ export interface SampleNameModelsOptions extends Omit<HttpOptions, "credential" 
 export const sampleNameModels = defineAdapter({
   name: "models/sample-name",
   port: ports.models,
-  needs: { clock: ports.clock, telemetry: ports.telemetry },
+  needs: { clock: ports.clock },
   async open(given, { credentialOf, ...options }: SampleNameModelsOptions, scope): Promise<ports.ModelProvider> {
     const inner = await chatHttp(options).spec.open(given, options, scope);
     let latest: Secret | undefined;
