@@ -4,6 +4,7 @@ import { systemClock } from "@portico/adapters/clock/system";
 import { randomIds } from "@portico/adapters/ids/random";
 import { chatHttp } from "@portico/adapters/models/chat-http";
 import { demo } from "@portico/adapters/models/demo";
+import type { ModelSettings } from "@portico/adapters/models/http-options";
 import { messagesHttp } from "@portico/adapters/models/messages-http";
 import { memoryRecords } from "@portico/adapters/records/memory";
 import { memorySecrets } from "@portico/adapters/secrets/memory";
@@ -36,10 +37,10 @@ export type ProviderSetting =
       readonly keys?: readonly string[];
       readonly rotation?: Live<{ readonly keys?: readonly Secret[]; readonly credential?: Secret } | undefined>;
       /** Default `echo-large` and `echo-small`. */
-      readonly models?: readonly string[] | "discover";
+      readonly models?: readonly (string | ModelSettings)[] | "discover";
       readonly headers?: Readonly<Record<string, string>>;
       readonly timeouts?: { readonly connectMs?: number; readonly headersMs?: number; readonly idleMs?: number };
-      readonly dialect?: Partial<ports.ChatDialect>;
+      readonly dialect?: Parameters<typeof chatHttp>[0]["dialect"];
       readonly keyRestMs?: number;
       readonly retry?: ProviderLimits["retry"];
       readonly concurrency?: ProviderLimits["concurrency"];
