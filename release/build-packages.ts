@@ -26,6 +26,7 @@ export const SERVICE: PackageSet = {
   rooms: [
     "core",
     "adapters",
+    "adapters/clouds",
     "adapters/cluster",
     "adapters/workflow-nodes",
     "plugins",

@@ -10,18 +10,29 @@ import { type Import, importsOf, packageOf, readText, repositoryFiles } from "./
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   core: [],
   adapters: ["core"],
+  "adapters/clouds": ["core", "adapters"],
   "adapters/cluster": ["core", "adapters"],
   "adapters/workflow-nodes": ["core", "adapters"],
   plugins: ["core"],
   "plugins/operator": ["core"],
   client: ["core", "plugins"],
-  presets: ["core", "adapters", "adapters/cluster", "adapters/workflow-nodes", "plugins", "plugins/operator", "console"],
+  presets: [
+    "core",
+    "adapters",
+    "adapters/clouds",
+    "adapters/cluster",
+    "adapters/workflow-nodes",
+    "plugins",
+    "plugins/operator",
+    "console",
+  ],
   "presets/cli": ["core", "adapters", "adapters/cluster", "plugins", "plugins/operator", "console", "presets"],
   console: ["core", "plugins", "plugins/operator", "client"],
   // The published part of the tests: suites for authors of adapters and plugins.
   playground: [
     "core",
     "adapters",
+    "adapters/clouds",
     "adapters/cluster",
     "adapters/workflow-nodes",
     "plugins",
@@ -35,6 +46,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   test: [
     "core",
     "adapters",
+    "adapters/clouds",
     "adapters/cluster",
     "adapters/workflow-nodes",
     "plugins",
@@ -64,6 +76,11 @@ const livesIn: Readonly<Record<string, RegExp>> = {
   jsonata: /^adapters\/workflow-nodes\/src\/transform\//,
   "quickjs-emscripten-core": /^adapters\/workflow-nodes\/src\/sandbox\//,
   "@jitl/quickjs-wasmfile-release-sync": /^adapters\/workflow-nodes\/src\/sandbox\//,
+  "@smithy/signature-v4": /^adapters\/clouds\/src\/models\/bedrock\//,
+  "@smithy/eventstream-codec": /^adapters\/clouds\/src\/models\/bedrock\//,
+  "@aws-crypto/sha256-js": /^adapters\/clouds\/src\/models\/bedrock\//,
+  "@aws-sdk/credential-provider-node": /^adapters\/clouds\/src\/models\/bedrock\//,
+  "google-auth-library": /^adapters\/clouds\/src\/models\/vertex\//,
   aws4fetch: /^adapters\/cluster\/src\/blobs\/s3\//,
   "@rgrove/parse-xml": /^adapters\/cluster\/src\/blobs\/s3\//,
   "@modelcontextprotocol/client": /^adapters\/src\/tools\//,
@@ -182,7 +199,7 @@ describe("a template", () => {
 
 describe("an annex", () => {
   it("is an optional peer of the presets, which import it only with `ifInstalled`, except for the presets that need it", async () => {
-    const annexes = ["@portico/cluster", "@portico/console", "@portico/workflow-nodes"];
+    const annexes = ["@portico/clouds", "@portico/cluster", "@portico/console", "@portico/workflow-nodes"];
     const { peerDependencies, peerDependenciesMeta } = JSON.parse(await readText("presets/package.json")) as {
       peerDependencies: object;
       peerDependenciesMeta: object;
@@ -193,9 +210,12 @@ describe("an annex", () => {
       ({ file, target }) => workspaceOf(file) === "presets" && annexes.includes(packageOf(target) ?? ""),
     );
     const files = [...new Set(importing.map(({ file }) => file))].filter((file) => !file.startsWith("presets/src/cluster/"));
-    expect(files.sort()).toEqual(["presets/src/platform/console-package.ts", "presets/src/platform/workflow-nodes-package.ts"]);
+    expect(files.sort()).toEqual([
+      ...["presets/src/platform/console-package.ts", "presets/src/platform/provider-adapter.ts"],
+      "presets/src/platform/workflow-nodes-package.ts",
+    ]);
     for (const file of files)
-      expect(await readText(file)).not.toMatch(/^import (?!type).*"@portico\/(?:cluster|console|workflow-nodes)/m);
+      expect(await readText(file)).not.toMatch(/^import (?!type).*"@portico\/(?:clouds|cluster|console|workflow-nodes)/m);
     // Other presets do not need the cluster.
     const reaching = imports.filter(
       ({ file, target }) =>

@@ -113,7 +113,7 @@ describe("every port of the core", () => {
   it("has an adapter folder, every file of which that is an adapter is named after its technology", async () => {
     expect(ports().filter((port) => !files.some((file) => file.startsWith(`adapters/src/${port}/`)))).toEqual([]);
     // The package of one port has no folder for it.
-    const adapter = /^adapters\/(?:(?:cluster\/)?src\/([\w-]+)|(workflow-nodes)\/src)\/([\w-]+)\.ts$/;
+    const adapter = /^adapters\/(?:(?:cl(?:ouds|uster)\/)?src\/([\w-]+)|(workflow-nodes)\/src)\/([\w-]+)\.ts$/;
     const adapters = files.filter((file) => adapter.test(file));
     const misnamed: string[] = [];
     for (const file of adapters) {

@@ -1,5 +1,8 @@
+import type { Readable } from "node:stream";
 import { headerSecret, jsonObject, type Live, milliseconds, type ports, record, type Secret, settingName } from "@portico/core";
 import * as v from "valibot";
+import { cloudSettings } from "./cloud-settings.ts";
+import type { CredentialSource } from "./http/credentials.ts";
 import { type CommandCredential, credentialSchema, limitSettings, type ProviderLimits } from "./limit-options.ts";
 
 /** All in milliseconds. */
@@ -146,12 +149,22 @@ export const providerSchema = v.strictObject({
   type: v.optional(
     v.pipe(v.string(), v.nonEmpty(), v.description("The value of `owned_by` in the list of models. Default: the id.")),
   ),
-  protocol: v.pipe(v.picklist(["messages", "chat-completions"]), v.description("The wire format that the upstream speaks.")),
-  baseUrl: v.pipe(
-    v.string(),
-    v.check(isBaseUrl, "an http or https address without user name, query and fragment"),
-    v.description("The part of the upstream's URLs before `/messages`, `/chat/completions` and `/models`."),
+  protocol: v.pipe(
+    v.picklist(["messages", "chat-completions", "bedrock", "vertex", "azure"]),
+    v.description(
+      "The wire format that the upstream speaks. `bedrock` and `vertex`: Messages models in Amazon Bedrock and Google Vertex AI. `azure`: Chat Completions of a resource in Azure.",
+    ),
   ),
+  baseUrl: v.optional(
+    v.pipe(
+      v.string(),
+      v.check(isBaseUrl, "an http or https address without user name, query and fragment"),
+      v.description(
+        "The part of the upstream's URLs before `/messages`, `/chat/completions` and `/models`. `azure`: the address of the resource. `bedrock` and `vertex` have a default, by their region.",
+      ),
+    ),
+  ),
+  ...cloudSettings,
   credential: v.optional(
     v.pipe(
       credentialSchema,
@@ -205,9 +218,9 @@ export function modelNames(models: readonly (string | Pick<ModelSettings, "id" |
 
 /** One provider behind HTTP. */
 export interface HttpProviderOptions
-  extends
-    Pick<ProviderSettings, "id" | "baseUrl" | "dialect">,
-    Partial<Pick<ProviderLimits, "keyRestMs" | "retry" | "concurrency">> {
+  extends Pick<ProviderSettings, "id" | "dialect">, Partial<Pick<ProviderLimits, "keyRestMs" | "retry" | "concurrency">> {
+  /** The part of the upstream's URLs before the path of a call. */
+  readonly baseUrl: string;
   readonly credential?: Secret | CommandCredential | undefined;
   /** Several keys, used in turn, in place of `credential`. */
   readonly keys?: readonly Secret[] | undefined;
@@ -224,6 +237,8 @@ export interface HttpProviderOptions
    */
   readonly rotation?: Live<Pick<HttpProviderOptions, "credential" | "keys" | "headers"> | undefined> | undefined;
   readonly timeouts?: Partial<ProviderTimeouts> | undefined;
+  /** Authenticates the requests, in place of `credential`: with tokens that end, or with a signature of each request. */
+  readonly credentials?: ((clock: ports.Clock) => CredentialSource) | undefined;
   /**
    * Sends the calls, in place of connections of undici: for runtimes without sockets, and for hosts with a `fetch` of their own. Then
    * `connectMs` has no effect, and encoded answers arrive decoded.
@@ -239,7 +254,16 @@ export interface UpstreamProtocol {
   credentialHeader(credential: string): Readonly<Record<string, string>>;
   /** Required headers of a call. The caller's own take precedence. */
   readonly defaults: Readonly<Record<string, string>>;
+  /** How a call is sent to a service whose addresses or bodies differ from the protocol's. Default: the body as it is, to `callPath`. */
+  exchange?(call: ports.ModelCall, post: PostRequest, signal: AbortSignal): Promise<ports.ModelAnswer>;
 }
+
+/** Sends one authenticated request of a call. `path` is appended to `baseUrl`, and may have a query. */
+export type PostRequest = (
+  path: string,
+  headers: Readonly<Record<string, string>>,
+  body: Uint8Array | Readable,
+) => Promise<ports.ModelAnswer>;
 
 function isBaseUrl(text: string): boolean {
   const url = URL.parse(text);

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from "node:util";
 import { type CommandDef, renderUsage, runCommand } from "citty";
-import { findShortage, SHORTAGE_WORDS } from "@portico/core";
+import { ConfigUnusable, findShortage, SHORTAGE_WORDS } from "@portico/core";
 import { findCommand, nameOf } from "./command-line.ts";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
 import { type Program, withProgram } from "./program.ts";
@@ -49,6 +49,11 @@ function report(error: unknown, root: CommandDef<any>): number {
   if (error instanceof CommandFailed) {
     console.error(words + error.message);
     return error.exitCode;
+  }
+  // A package that the settings need may be missing.
+  if (error instanceof ConfigUnusable) {
+    console.error(error.message);
+    return EXIT.config;
   }
   if (shortage) {
     console.error(`${words}${nameOf(root)} cannot continue (${(error as Error).message})`);

@@ -1,11 +1,10 @@
-import { chatHttp } from "@portico/adapters/models/chat-http";
 import { demo } from "@portico/adapters/models/demo";
-import { modelNames, type ProviderSettings } from "@portico/adapters/models/http-options";
-import { messagesHttp } from "@portico/adapters/models/messages-http";
+import { type HttpProviderOptions, modelNames, type ProviderSettings } from "@portico/adapters/models/http-options";
 import { findProviders } from "@portico/adapters/models/well-known";
 import { type Adapter, type Live, type ports, Secret } from "@portico/core";
 import { SAFE_TOKEN_PREFIX } from "@portico/plugins/model-proxy/safe-tokens";
 import type { PlatformSettings } from "../settings/platform.ts";
+import { httpAdapter, type ProviderAdapter, providerAdapter } from "./provider-adapter.ts";
 import { keysOfProvider, providerKeys, revealedHeaders, type RotatingSettings } from "../settings/rotating-settings.ts";
 
 /** A provider that an instance serves. */
@@ -18,8 +17,8 @@ export interface ServedProvider {
    * one whose credential a command prints.
    */
   readonly credential?: Secret | undefined;
-  /** The upstream's address. Undefined for `demo`, which makes no calls. */
-  readonly baseUrl?: string;
+  /** The upstream's address. Undefined for `demo`, which makes no calls, and for clouds whose address follows from their region. */
+  readonly baseUrl?: string | undefined;
   /** All values that may be keys: `credential`, `keys`, and the configured headers. */
   readonly keys: readonly Secret[];
   /** `configured`, `found` on this machine, or the offline `demo`. */
@@ -28,10 +27,12 @@ export interface ServedProvider {
   readonly source?: string;
   readonly adapter: Adapter;
   /**
-   * The same, with the upstream's own list of models, and without retries and queue. Reading this list checks that the upstream accepts the
-   * credential.
+   * The same, without retries and queue, and with the upstream's own list of models if it has one. Reading this list checks that the upstream
+   * accepts the credential.
    */
   readonly asking: Adapter;
+  /** Whether the upstream has a list of the models that it serves. */
+  readonly hasList: boolean;
 }
 
 /**
@@ -49,9 +50,14 @@ export async function chooseProviders(
 ): Promise<readonly ServedProvider[]> {
   const { rotating } = at;
   if (settings.providers.length > 0)
-    return settings.providers.filter(({ enabled }) => enabled).map((provider) => configured(provider, rotating));
+    return Promise.all(settings.providers.filter(({ enabled }) => enabled).map((provider) => configured(provider, rotating)));
   const found = settings.autoProviders ? await findProviders(at) : [];
-  return [...found.map(({ protocol, source, options }) => served(protocol, options, { origin: "found", source })), offline()];
+  return [
+    ...found.map(({ protocol, source, options }) =>
+      served(httpAdapter(protocol, options), options, { origin: "found", source, baseUrl: options.baseUrl }),
+    ),
+    offline(),
+  ];
 }
 
 /** Whether a provider's key is a safe token. If so, the provider is a Portico instance. */
@@ -64,8 +70,8 @@ export function keysOf({ keys }: ServedProvider): readonly string[] {
   return keys.map((key) => key.reveal().split(/\s+/).at(-1) ?? "");
 }
 
-function configured(provider: ProviderSettings, rotating: Live<RotatingSettings> | undefined): ServedProvider {
-  const { id, protocol, type = id } = provider;
+async function configured(provider: ProviderSettings, rotating: Live<RotatingSettings> | undefined): Promise<ServedProvider> {
+  const { id, type = id, timeouts, dialect, retry, concurrency, keyRestMs, baseUrl } = provider;
   const rotation = rotating && providerKeys(rotating, id);
   const models =
     provider.models === "discover"
@@ -73,16 +79,16 @@ function configured(provider: ProviderSettings, rotating: Live<RotatingSettings>
       : provider.models.map((model) =>
           typeof model === "string" ? model : { ...model, headers: revealedHeaders(model.headers ?? {}) },
         );
-  return served(protocol, { ...provider, type, models, ...keysOfProvider(provider), rotation }, { origin: "configured" });
+  const shared = { id, type, models, timeouts, dialect, retry, concurrency, keyRestMs, ...keysOfProvider(provider), rotation };
+  return served(await providerAdapter(provider, shared), shared, { origin: "configured", baseUrl });
 }
 
 function served(
-  protocol: ports.ModelProtocol,
-  options: Parameters<typeof chatHttp>[0],
-  about: Pick<ServedProvider, "origin" | "source">,
+  { protocol, adapter, asking, hasList }: ProviderAdapter,
+  options: Pick<HttpProviderOptions, "id" | "models" | "credential" | "keys" | "headers" | "rotation">,
+  about: Pick<ServedProvider, "origin" | "source" | "baseUrl">,
 ): ServedProvider {
-  const adapter = protocol === "messages" ? messagesHttp : chatHttp;
-  const { id, models, baseUrl, rotation } = options;
+  const { id, models, rotation } = options;
   return {
     ...about,
     id,
@@ -91,14 +97,14 @@ function served(
     get credential() {
       return keyOf((rotation?.current ?? options).credential);
     },
-    baseUrl,
     get keys() {
       const { credential, keys = [], headers = {} } = rotation?.current ?? options;
       const key = keyOf(credential);
       return [...(key ? [key] : []), ...keys, ...Object.values(headers).map((value) => new Secret(value))];
     },
-    adapter: adapter(options),
-    asking: adapter({ ...options, models: "discover", retry: undefined, concurrency: undefined }),
+    adapter,
+    asking,
+    hasList,
   };
 }
 
@@ -109,5 +115,14 @@ function keyOf(credential: ProviderSettings["credential"]): Secret | undefined {
 
 function offline(): ServedProvider {
   const adapter = demo({});
-  return { id: "demo", protocol: "messages", models: ["demo"], origin: "demo", keys: [], adapter, asking: adapter };
+  return {
+    id: "demo",
+    protocol: "messages",
+    models: ["demo"],
+    origin: "demo",
+    keys: [],
+    adapter,
+    asking: adapter,
+    hasList: true,
+  };
 }

@@ -6,7 +6,13 @@ import { type CredentialSource, createKnownSecrets } from "./credentials.ts";
 import { createDiscovery } from "./discovery.ts";
 import { createFetchUpstream } from "./fetch-upstream.ts";
 import { createModelFacts } from "../facts/model-facts.ts";
-import { DEFAULT_TIMEOUTS, type HttpProviderOptions, modelNames, type UpstreamProtocol } from "../http-options.ts";
+import {
+  DEFAULT_TIMEOUTS,
+  type HttpProviderOptions,
+  modelNames,
+  type PostRequest,
+  type UpstreamProtocol,
+} from "../http-options.ts";
 import { LimitReached, limitAnswer } from "./limit-reached.ts";
 import { createQueuedUpstream } from "./queued-upstream.ts";
 import { createRetryingUpstream } from "./retrying-upstream.ts";
@@ -30,7 +36,8 @@ export function openHttpProvider(
     telemetry: { log } = UNHEARD,
   }: { readonly clock: ports.Clock; readonly telemetry?: Pick<ports.Telemetry, "log"> | undefined },
   scope: Scope,
-  credentials: CredentialSource = createCredential(spoken.credentialHeader, options, { clock, log, scope }),
+  credentials: CredentialSource = options.credentials?.(clock) ??
+    createCredential(spoken.credentialHeader, options, { clock, log, scope }),
 ): ports.ModelProvider {
   const base = parseBaseUrl(options);
   const prefix = withoutEnd(base.pathname, "/");
@@ -84,6 +91,14 @@ export function openHttpProvider(
     },
     send(call, signal) {
       const ofModel = call.model === undefined ? undefined : modelHeaders.get(call.model);
+      if (spoken.exchange) {
+        const post: PostRequest = (own, headers, body) =>
+          calls.request(
+            { method: "POST", path: prefix + own, headers: { ...spoken.defaults, ...headers, ...ofModel }, body },
+            signal,
+          );
+        return spoken.exchange(call, post, signal).catch(answerLimit);
+      }
       const headers: Record<string, string> = { ...spoken.defaults, ...call.headers, ...ofModel };
       if (call.body instanceof Readable && call.length !== undefined) headers["content-length"] = String(call.length);
       const answer = calls.request({ method: "POST", path: path + call.query, headers, body: call.body }, signal);

@@ -65,6 +65,13 @@ async function checkProvider(provider: ServedProvider): Promise<readonly Finding
   if (provider.origin === "demo")
     return [fine(about, "no provider is configured: the offline demo model is available for trying things")];
   const found = foundAt(provider);
+  if (!provider.hasList)
+    return [
+      fine(
+        about,
+        `has no list of models that could be asked: its credential was not checked, which portico doctor --call does${found}`,
+      ),
+    ];
   const app = await createApp({ name: "doctor", adapters: [systemClock(), provider.asking] });
   try {
     const [asking] = app.port(ports.models);
