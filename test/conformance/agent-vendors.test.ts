@@ -106,3 +106,50 @@ it("a signed call goes back to the model that made it, and to no other", async (
   expect(await sentTo("google")).toContain(signature);
   expect(await sentTo("mistral")).not.toContain(signature);
 });
+
+const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+/** A user's image, and one that a tool made. */
+const SEEN = [
+  { role: "user", parts: [{ type: "media", mediaType: "image/jpeg", data: PNG }] },
+  { role: "assistant", parts: [call("look", "call_1")] },
+  {
+    role: "tool",
+    parts: [
+      {
+        ...result("look", "call_1", "seen"),
+        result: { content: [{ type: "image", mimeType: "image/png", data: PNG }], isError: false },
+      },
+    ],
+  },
+] as unknown as readonly ports.ConversationMessage[];
+
+it.each(["openai", "anthropic"])("images of users and of tools are shown to %s, with the type of their bytes", async (type) => {
+  await using upstream = await startFakeUpstream();
+  await play(type, upstream, SEEN);
+  const text = await (await upstream.request()).text();
+  expect(text.split(PNG)).toHaveLength(3);
+  expect(text).not.toContain("image/jpeg");
+});
+
+it("a model without images gets notes (esengine/DeepSeek-Reasonix#6390)", async () => {
+  await using upstream = await startFakeUpstream();
+  await play("deepseek", upstream, SEEN);
+  const text = await (await upstream.request()).text();
+  expect(text).not.toContain(PNG);
+  expect(text.match(/an image, image\/(?:jpeg|png), that cannot be shown here/g)).toHaveLength(2);
+});
+
+it("a conversation goes on without an image that its provider refuses", async () => {
+  await using upstream = await startFakeUpstream();
+  upstream.answerNext(json(400, { error: { message: "Could not process image", type: "invalid_request_error" } }));
+  expect((await play("anthropic", upstream, SEEN)).output).not.toBe("");
+  expect(await (await upstream.request(2)).text()).toContain("an image that the provider refused");
+});
+
+it("a prompt is marked for the cache of OpenRouter (anomalyco/opencode#39009)", async () => {
+  await using upstream = await startFakeUpstream();
+  await play("openrouter", upstream);
+  expect(await (await upstream.request()).text()).toContain('"cache_control":{"type":"ephemeral"}');
+  await play("openai", upstream);
+  expect(await (await upstream.request(2)).text()).not.toContain("cache_control");
+});
