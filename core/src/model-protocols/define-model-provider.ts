@@ -166,10 +166,11 @@ async function answerOf(
   signal: AbortSignal,
 ): Promise<ModelAnswer> {
   let refused: ModelRefusal | undefined;
+  const leftOut = [...dropped];
   const shown = (text: string) => redact(own, text);
   async function* events(left: AbortSignal): AsyncGenerator<readonly ModelEvent[]> {
     try {
-      for await (const event of eventsOf(own.answer(question, left), own.id)) {
+      for await (const event of eventsOf(own.answer(question, left), own.id, (fields) => leftOut.push(...fields))) {
         yield [event.type === "error" ? { ...event, error: { ...event.error, message: shown(event.error.message) } } : event];
       }
     } catch (error) {
@@ -188,7 +189,7 @@ async function answerOf(
   };
   const answer = await messagesAnswer(events, options, signal);
   // A stream that has begun already tells the refusal at its end.
-  if (!refused || answer.status === 200) return { ...answer, ...(dropped.length > 0 && { dropped }) };
+  if (!refused || answer.status === 200) return { ...answer, ...(leftOut.length > 0 && { dropped: leftOut }) };
   const { retryAfterMs, status, kind, message } = refused;
   const headers: Record<string, string> =
     retryAfterMs === undefined ? {} : { "retry-after": String(Math.ceil(retryAfterMs / 1000)) };

@@ -13,7 +13,7 @@ export {
   type ProviderPorts,
 } from "./define-model-provider.ts";
 export { errorBody, errorStatus, streamErrorEvent, upstreamFailure } from "./errors.ts";
-export type { AnswerPiece, ToolCallPiece } from "./events-of-pieces.ts";
+export type { AnswerPiece, DroppedPiece, ToolCallPiece } from "./events-of-pieces.ts";
 export { convertRequest, handedOver, type RequestBytes, setParameters, toBytes } from "./convert-bytes.ts";
 export { createDecoder, EncodingUnknown } from "./content-encoding.ts";
 export { EMPTY_PLACEHOLDER } from "./fit/fitted-request.ts";
@@ -35,7 +35,7 @@ export {
 } from "./read-question.ts";
 export { withoutRefusedPart, type LighterRequest } from "./refused-part.ts";
 export { readUpstreamError } from "./read-upstream-error.ts";
-export { toolIdForMessages, signedToolId } from "./tool-ids.ts";
+export { readSignedToolId, signedToolId, toolIdForMessages } from "./tool-ids.ts";
 export { defaultMaxTokens } from "./request/parameters.ts";
 export { ConversionRefused } from "./request/fields.ts";
 export { AnswerFailed, writeChatCompletion, writeMessage } from "./write-answer.ts";
