@@ -54,7 +54,9 @@ type CloudKey = keyof typeof cloudSettings;
 type Key = CloudKey | "baseUrl" | "credential" | "keys" | "models";
 
 /** The wire format of a provider's calls: clouds send one of the published protocols. */
-export function wireProtocol(protocol: "messages" | "chat-completions" | "bedrock" | "vertex" | "azure"): ports.ModelProtocol {
+export function wireProtocol(
+  protocol: "messages" | "chat-completions" | "bedrock" | "vertex" | "azure" | "ai-sdk",
+): ports.ModelProtocol {
   if (protocol === "azure") return "chat-completions";
   return protocol === "chat-completions" ? protocol : "messages";
 }
@@ -98,6 +100,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
     takes: ["credential", "keys", "entra", "apiVersion"],
     unlisted: "Azure takes names of deployments, and lists other names",
   },
+  "ai-sdk": { needs: [], takes: ["credential"], unlisted: "packages of the AI SDK list no models" },
 };
 
 const KEYS = [...(Object.keys(cloudSettings) as CloudKey[]), "baseUrl", "credential", "keys"] as const;

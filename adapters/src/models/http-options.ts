@@ -1,6 +1,7 @@
 import type { Readable } from "node:stream";
 import { headerSecret, jsonObject, type Live, milliseconds, type ports, record, type Secret, settingName } from "@portico/core";
 import * as v from "valibot";
+import { aiSdkSettings } from "./ai-sdk-settings.ts";
 import { cloudSettings } from "./cloud-settings.ts";
 import type { CredentialSource } from "./http/credentials.ts";
 import { type CommandCredential, credentialSchema, limitSettings, type ProviderLimits } from "./limit-options.ts";
@@ -150,9 +151,9 @@ export const providerSchema = v.strictObject({
     v.pipe(v.string(), v.nonEmpty(), v.description("The value of `owned_by` in the list of models. Default: the id.")),
   ),
   protocol: v.pipe(
-    v.picklist(["messages", "chat-completions", "bedrock", "vertex", "azure"]),
+    v.picklist(["messages", "chat-completions", "bedrock", "vertex", "azure", "ai-sdk"]),
     v.description(
-      "The wire format that the upstream speaks. `bedrock` and `vertex`: Messages models in Amazon Bedrock and Google Vertex AI. `azure`: Chat Completions of a resource in Azure.",
+      "The wire format that the upstream speaks. `bedrock` and `vertex`: Messages models in Amazon Bedrock and Google Vertex AI. `azure`: Chat Completions of a resource in Azure. `ai-sdk`: a provider package of the AI SDK calls the upstream.",
     ),
   ),
   baseUrl: v.optional(
@@ -165,6 +166,7 @@ export const providerSchema = v.strictObject({
     ),
   ),
   ...cloudSettings,
+  ...aiSdkSettings,
   credential: v.optional(
     v.pipe(
       credentialSchema,

@@ -1,8 +1,9 @@
+import { aiSdk } from "@portico/adapters/models/ai-sdk";
 import { azure } from "@portico/adapters/models/azure";
 import { chatHttp } from "@portico/adapters/models/chat-http";
 import type { HttpProviderOptions, ProviderSettings } from "@portico/adapters/models/http-options";
 import { messagesHttp } from "@portico/adapters/models/messages-http";
-import { type Adapter, ConfigUnusable, type ports } from "@portico/core";
+import { type Adapter, ConfigUnusable, type ports, Secret } from "@portico/core";
 import { ifInstalled } from "./if-installed.ts";
 
 /** The adapter of one configured provider. */
@@ -52,9 +53,21 @@ export async function providerAdapter(provider: ProviderSettings, shared: Shared
       const credentials = await entraCredentials(provider);
       return inCloud("chat-completions", azure, { ...options, ...credentials, baseUrl, apiVersion });
     }
+    case "ai-sdk":
+      return throughPackage(provider, shared.type);
     default:
       return httpAdapter(protocol, { ...shared, ...(await entraCredentials(provider)), baseUrl });
   }
+}
+
+/** The adapter loads the package when it opens. The package lists no models. */
+function throughPackage(provider: ProviderSettings, type: string): ProviderAdapter {
+  const { id, package: name = "", create, options, providerOptions, timeouts } = provider;
+  const models = provider.models === "discover" ? [] : provider.models.filter((model) => typeof model === "string");
+  const credential = provider.credential instanceof Secret ? provider.credential : undefined;
+  const silenceMs = timeouts.headersMs;
+  const adapter = aiSdk({ id, type, models, provider: name, create, options, credential, providerOptions, silenceMs });
+  return { protocol: "messages", adapter, asking: adapter, hasList: false };
 }
 
 function inCloud<Options extends object>(

@@ -1,5 +1,6 @@
 import { auditSettings } from "@portico/adapters/audit/records";
 import { isInstanceKey } from "@portico/adapters/sealing/aes-gcm";
+import { type AiSdkFault, aiSdkFaults } from "@portico/adapters/models/ai-sdk-settings";
 import { type ProviderFault, providerFaults, wireProtocol } from "@portico/adapters/models/cloud-settings";
 import { foreignDialectKey, providerSchema } from "@portico/adapters/models/http-options";
 import { telemetrySettings } from "@portico/adapters/telemetry/otlp-options";
@@ -62,7 +63,7 @@ const providersSchema = v.pipe(
   v.rawCheck(({ dataset, addIssue }) => {
     if (!dataset.typed) return;
     for (const [index, provider] of dataset.value.entries()) {
-      const refuse = (key: "id" | "dialect" | ProviderFault["key"], message: string) =>
+      const refuse = (key: "id" | "dialect" | ProviderFault["key"] | AiSdkFault["key"], message: string) =>
         addIssue({
           message,
           input: provider[key],
@@ -74,7 +75,7 @@ const providersSchema = v.pipe(
       if (dataset.value.findIndex((other) => other.id === provider.id) !== index)
         refuse("id", "an id that no other provider has");
       if (provider.credential && provider.keys) refuse("credential", "nothing: the provider has `keys`");
-      for (const { key, expected } of providerFaults(provider)) refuse(key, expected);
+      for (const { key, expected } of [...providerFaults(provider), ...aiSdkFaults(provider)]) refuse(key, expected);
       const models = provider.models === "discover" ? [] : provider.models;
       const checkDialect = (key: "dialect" | "models", dialect: typeof provider.dialect) => {
         const foreign = dialect && foreignDialectKey(wireProtocol(provider.protocol), dialect);
