@@ -1,13 +1,15 @@
 import { inspect } from "node:util";
 import { createManualClock, manualClock } from "@portico/adapters/clock/manual";
+import { randomIds } from "@portico/adapters/ids/random";
 import { chatHttp } from "@portico/adapters/models/chat-http";
 import { demo } from "@portico/adapters/models/demo";
 import { messagesHttp } from "@portico/adapters/models/messages-http";
+import { responsesHttp } from "@portico/adapters/models/responses-http";
 import { type Adapter, ports, Secret } from "@portico/core";
 import { afterEach, describe, expect, it } from "vitest";
 import { createGate } from "../harness/gate.ts";
 import { events, json } from "../harness/upstream-answers.ts";
-import { CREDENTIAL, createSubjects, failureOf, HEADER_SECRET, readBytes } from "./models/subject.ts";
+import { CREDENTIAL, createSubjects, failureOf, HEADER_SECRET, readBytes, sampleRequest } from "./models/subject.ts";
 import { type MakeModels, modelsConformance, type ProviderSetting } from "./models.ts";
 import { openAdapter } from "./open-adapter.ts";
 
@@ -16,7 +18,7 @@ const FRESH_MS = 5 * 60_000;
 function overHttp(adapter: (setting: ProviderSetting) => Adapter<typeof ports.models>): MakeModels {
   return (setting) => {
     const clock = createManualClock();
-    return { adapter: adapter(setting), others: [manualClock({ clock })], pass: clock.advance };
+    return { adapter: adapter(setting), others: [manualClock({ clock }), randomIds()], pass: clock.advance };
   };
 }
 
@@ -27,6 +29,7 @@ modelsConformance(
   overHttp((setting) => chatHttp({ ...setting, fetch })),
   { upstream: "http", discovers: { freshMs: FRESH_MS }, over: "fetch" },
 );
+modelsConformance("responses-http", overHttp(responsesHttp), { upstream: "converted", discovers: { freshMs: FRESH_MS } });
 modelsConformance("demo", () => ({ adapter: demo({}), pass: async () => {} }), { upstream: "none" });
 
 /** What HTTP itself needs, beside what a call and the provider's configuration say. */
@@ -149,6 +152,7 @@ describe("models/chat-http over fetch", () => {
 describe.each([
   ["messages-http", messagesHttp, "/messages"],
   ["chat-http", chatHttp, "/chat/completions"],
+  ["responses-http", responsesHttp, "/responses"],
 ] as const)("models/%s", (_name, adapter, path) => {
   const subjects = createSubjects(overHttp(adapter));
   afterEach(() => subjects.close());
@@ -158,11 +162,11 @@ describe.each([
     const { send, upstream } = own;
     const { port: moved, close } = await openAdapter(
       adapter({ id: "moved", type: "t", baseUrl: `${new URL(upstream.baseUrl).origin}/a/b%20c/v9${end}`, models: ["m"] }),
-      [manualClock({})],
+      [manualClock({}), randomIds()],
     );
     upstream.answerAll(json(200, {}));
     await send();
-    await moved.send({ headers: {}, query: "", body: Buffer.from("{}") }, new AbortController().signal);
+    await moved.send({ headers: {}, query: "", body: sampleRequest(moved) }, new AbortController().signal);
     await close();
     expect(upstream.requests.map(({ url }) => url)).toEqual([`/v1${path}`, `/a/b%20c/v9${path}`]);
   });
@@ -177,7 +181,9 @@ describe.each([
     "https://api.example/v1?key=hidden-word",
     "https://api.example/v1#hidden-word",
   ])("refuses the base URL %j at the start, names the provider, and does not repeat it", async (baseUrl) => {
-    const error = await failureOf(openAdapter(adapter({ id: "main", type: "t", baseUrl, models: ["m"] }), [manualClock({})]));
+    const error = await failureOf(
+      openAdapter(adapter({ id: "main", type: "t", baseUrl, models: ["m"] }), [manualClock({}), randomIds()]),
+    );
     expect(String(error)).toMatch(/"main".*baseUrl/);
     expect(String(error)).not.toContain("hidden-word");
   });

@@ -21,8 +21,11 @@ export type { MakeModels, ModelsUnderTest, ProviderSetting } from "./models/subj
 
 /** Options of `modelsConformance`. */
 export interface ModelsConformanceOptions {
-  /** `http`: it calls the suite's upstream at `setting.baseUrl`. `none`: it answers by itself; only what holds for all is tested. */
-  readonly upstream: "http" | "none";
+  /**
+   * `http`: it calls the suite's upstream at `setting.baseUrl`, and passes bytes. `converted`: it calls the same upstream in a protocol of its
+   * own. `none`: it answers by itself; only what holds for all is tested.
+   */
+  readonly upstream: "http" | "converted" | "none";
   /** It takes `models: "discover"`, and believes a list that it read for that long. */
   readonly discovers?: { readonly freshMs: number };
   /**
@@ -43,10 +46,12 @@ export function modelsConformance(name: string, make: MakeModels, { upstream, di
 
     describeEveryProvider(subjects.open);
     if (upstream === "none") return;
-    describeTransfer(subjects.open, { isDecoded: over === "fetch" });
-    describeBreaks(subjects.open);
-    describePatience(subjects.open);
-    if (over !== "fetch") describeConnecting(subjects.open);
+    if (upstream === "http") {
+      describeTransfer(subjects.open, { isDecoded: over === "fetch" });
+      describeBreaks(subjects.open);
+      describePatience(subjects.open);
+      if (over !== "fetch") describeConnecting(subjects.open);
+    }
     if (discovers) describeDiscovery(subjects.open, discovers.freshMs);
   });
 }

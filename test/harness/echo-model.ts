@@ -1,7 +1,9 @@
 import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
 import { readChatPrompt, writeCompletion, writeCompletionChunks } from "./echo-chat.ts";
 import { readMessagesPrompt, writeMessage, writeMessageEvents } from "./echo-messages.ts";
+import { readResponsesPrompt, writeResponse, writeResponseEvents } from "./echo-responses.ts";
 import { echoTurn } from "./echo-turn.ts";
+import { responsesRefusal } from "./responses-refusals.ts";
 import type { Answer } from "./upstream-exchange.ts";
 import { empty, events, json } from "./upstream-answers.ts";
 import { record } from "./untyped.ts";
@@ -34,6 +36,13 @@ export function echoModel({ models }: { readonly models: readonly string[] }): A
         return streamed
           ? events(writeCompletionChunks(turn, id, includeUsage))(exchange)
           : json(200, writeCompletion(turn, id))(exchange);
+      }
+      case "/v1/responses": {
+        const error = responsesRefusal(body);
+        if (error) return json(400, { error })(exchange);
+        const turn = echoTurn(readResponsesPrompt(body));
+        const id = String(request.number);
+        return streamed ? events(writeResponseEvents(turn, id))(exchange) : json(200, writeResponse(turn, id))(exchange);
       }
       default:
         return empty(404)(exchange);

@@ -6,6 +6,7 @@ import { chatHttp } from "@portico/adapters/models/chat-http";
 import { demo } from "@portico/adapters/models/demo";
 import type { ModelSettings } from "@portico/adapters/models/http-options";
 import { messagesHttp } from "@portico/adapters/models/messages-http";
+import { responsesHttp } from "@portico/adapters/models/responses-http";
 import { memoryRecords } from "@portico/adapters/records/memory";
 import { memorySecrets } from "@portico/adapters/secrets/memory";
 import { createMemoryTelemetry, type MemoryTelemetry } from "@portico/adapters/telemetry/memory";
@@ -24,7 +25,7 @@ export const PROVIDER_KEY = "sk-provider-key-0123456789abcdef";
 export type ProviderSetting =
   | { readonly protocol: "demo"; readonly id?: string }
   | {
-      readonly protocol: ports.ModelProtocol;
+      readonly protocol: ports.ModelProtocol | "responses";
       /** Where it calls: a fake upstream, or any base URL. */
       readonly upstream: Pick<FakeUpstream, "baseUrl">;
       /** Default `main`. */
@@ -205,7 +206,7 @@ function toAdapter(setting: ProviderSetting | OwnProvider): Adapter {
   if (setting.protocol === "own") return setting.adapter;
   if (setting.protocol === "demo") return demo(setting.id === undefined ? {} : { id: setting.id });
   const { protocol, upstream, keys, credential = keys ? null : PROVIDER_KEY, ...rest } = setting;
-  const open = protocol === "messages" ? messagesHttp : chatHttp;
+  const open = { messages: messagesHttp, "chat-completions": chatHttp, responses: responsesHttp }[protocol];
   return open({
     id: "main",
     type: "test-vendor",

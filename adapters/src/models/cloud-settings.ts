@@ -55,7 +55,7 @@ type Key = CloudKey | "baseUrl" | "credential" | "keys" | "models";
 
 /** The wire format of a provider's calls: clouds send one of the published protocols. */
 export function wireProtocol(
-  protocol: "messages" | "chat-completions" | "bedrock" | "vertex" | "azure" | "ai-sdk",
+  protocol: "messages" | "chat-completions" | "responses" | "bedrock" | "vertex" | "azure" | "ai-sdk",
 ): ports.ModelProtocol {
   if (protocol === "azure") return "chat-completions";
   return protocol === "chat-completions" ? protocol : "messages";

@@ -151,9 +151,9 @@ export const providerSchema = v.strictObject({
     v.pipe(v.string(), v.nonEmpty(), v.description("The value of `owned_by` in the list of models. Default: the id.")),
   ),
   protocol: v.pipe(
-    v.picklist(["messages", "chat-completions", "bedrock", "vertex", "azure", "ai-sdk"]),
+    v.picklist(["messages", "chat-completions", "responses", "bedrock", "vertex", "azure", "ai-sdk"]),
     v.description(
-      "The wire format that the upstream speaks. `bedrock` and `vertex`: Messages models in Amazon Bedrock and Google Vertex AI. `azure`: Chat Completions of a resource in Azure. `ai-sdk`: a provider package of the AI SDK calls the upstream.",
+      "The wire format that the upstream speaks. `responses`: OpenAI's Responses API. `bedrock` and `vertex`: Messages models in Amazon Bedrock and Google Vertex AI. `azure`: Chat Completions of a resource in Azure. `ai-sdk`: a provider package of the AI SDK calls the upstream.",
     ),
   ),
   baseUrl: v.optional(
@@ -161,7 +161,7 @@ export const providerSchema = v.strictObject({
       v.string(),
       v.check(isBaseUrl, "an http or https address without user name, query and fragment"),
       v.description(
-        "The part of the upstream's URLs before `/messages`, `/chat/completions` and `/models`. `azure`: the address of the resource. `bedrock` and `vertex` have a default, by their region.",
+        "The part of the upstream's URLs before `/messages`, `/chat/completions`, `/responses` and `/models`. `azure`: the address of the resource. `bedrock` and `vertex` have a default, by their region.",
       ),
     ),
   ),

@@ -29,7 +29,8 @@ import { systemToChat } from "./turns/text-parts.ts";
 import { turnsToChat } from "./turns/turns-to-chat.ts";
 import { turnsToMessages } from "./turns/turns-to-messages.ts";
 
-const MESSAGES_FIELDS = new Set([
+/** The fields of a Messages request that conversions read. */
+export const MESSAGES_FIELDS: ReadonlySet<string> = new Set([
   "model",
   "messages",
   "system",

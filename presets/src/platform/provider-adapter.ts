@@ -3,6 +3,7 @@ import { azure } from "@portico/adapters/models/azure";
 import { chatHttp } from "@portico/adapters/models/chat-http";
 import type { HttpProviderOptions, ProviderSettings } from "@portico/adapters/models/http-options";
 import { messagesHttp } from "@portico/adapters/models/messages-http";
+import { responsesHttp } from "@portico/adapters/models/responses-http";
 import { type Adapter, ConfigUnusable, type ports, Secret } from "@portico/core";
 import { ifInstalled } from "./if-installed.ts";
 
@@ -55,6 +56,11 @@ export async function providerAdapter(provider: ProviderSettings, shared: Shared
     }
     case "ai-sdk":
       return throughPackage(provider, shared.type);
+    case "responses": {
+      const called = { ...shared, ...(await entraCredentials(provider)), baseUrl };
+      const asking = responsesHttp({ ...called, ...ONCE, models: "discover" });
+      return { protocol: "messages", adapter: responsesHttp(called), asking, hasList: true };
+    }
     default:
       return httpAdapter(protocol, { ...shared, ...(await entraCredentials(provider)), baseUrl });
   }

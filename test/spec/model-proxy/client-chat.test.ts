@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { PROTOCOLS } from "../../harness/callers.ts";
 import { type FakeUpstream, startFakeUpstream } from "../../harness/fake-upstream.ts";
 import { type ProxyApp, startProxy } from "../../harness/proxy-app.ts";
-import { chatEvents, messagesEvents } from "../../harness/stream-scripts.ts";
+import { STREAM_EVENTS } from "../../harness/stream-scripts.ts";
 import { CUT, events, json, never } from "../../harness/upstream-answers.ts";
 
 type Messages = OpenAI.ChatCompletionMessageParam[];
@@ -23,7 +23,7 @@ const SCHEMA = {
 };
 
 describe.each(["node", "fetch"] as const)("the Chat Completions client library on a %s host", (host) => {
-  describe.each(PROTOCOLS)("against a %s upstream", (protocol) => {
+  describe.each([...PROTOCOLS, "responses"] as const)("against a %s upstream", (protocol) => {
     let upstream: FakeUpstream;
     let proxy: ProxyApp;
     let client: OpenAI;
@@ -42,7 +42,7 @@ describe.each(["node", "fetch"] as const)("the Chat Completions client library o
     const clientOf = (apiKey: string, more: object = {}) =>
       new OpenAI({ apiKey, baseURL: proxy.url, fetch: proxy.fetch, maxRetries: 0, ...more });
     const user = (content: OpenAI.ChatCompletionUserMessageParam["content"]): Messages => [{ role: "user", content }];
-    const script = protocol === "messages" ? messagesEvents("one two") : chatEvents("one two");
+    const script = STREAM_EVENTS[protocol]("one two");
 
     it("a plain completion has every field of the protocol", async () => {
       const messages: Messages = [{ role: "system", content: "be brief" }, ...user("say it back")];
@@ -177,9 +177,11 @@ describe.each(["node", "fetch"] as const)("the Chat Completions client library o
       expect(completion.choices[0]?.message.content).toBe("echo: as JSON");
       const sent = JSON.parse(await (await upstream.request()).text()) as object;
       expect(sent).toMatchObject(
-        protocol === "messages"
-          ? { system: [{ type: "text", text: expect.stringContaining("valid JSON object") }] }
-          : { response_format },
+        {
+          messages: { system: [{ type: "text", text: expect.stringContaining("valid JSON object") }] },
+          "chat-completions": { response_format },
+          responses: { instructions: expect.stringContaining("valid JSON object") },
+        }[protocol],
       );
     });
 
@@ -198,9 +200,12 @@ describe.each(["node", "fetch"] as const)("the Chat Completions client library o
     });
 
     it("limits and stop sequences end an answer with their reasons", async () => {
-      for (const limit of [{ max_completion_tokens: 2 }, { max_tokens: 2 }]) {
-        const short = await client.chat.completions.create({ ...MODEL, ...limit, messages: user("one two three") });
-        expect(short.choices[0]).toMatchObject({ message: { content: "echo: one" }, finish_reason: "length" });
+      // Responses knows no smaller limit.
+      for (const limit of [{ max_completion_tokens: 16 }, { max_tokens: 16 }]) {
+        const messages = user(`one${" and".repeat(20)}`);
+        const short = await client.chat.completions.create({ ...MODEL, ...limit, messages });
+        const content = `echo: one${" and".repeat(14)}`;
+        expect(short.choices[0]).toMatchObject({ message: { content }, finish_reason: "length" });
       }
       for (const stop of ["two", ["nothing", "two"]]) {
         const stopped = await client.chat.completions.create({ ...MODEL, stop, messages: user("one two three") });

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { PROTOCOLS } from "../../harness/callers.ts";
 import { type FakeUpstream, startFakeUpstream } from "../../harness/fake-upstream.ts";
 import { type ProxyApp, startProxy } from "../../harness/proxy-app.ts";
-import { chatEvents, messagesEvents } from "../../harness/stream-scripts.ts";
+import { STREAM_EVENTS } from "../../harness/stream-scripts.ts";
 import { CUT, events, json, never } from "../../harness/upstream-answers.ts";
 
 const MODEL = { model: "echo-large", max_tokens: 1024 };
@@ -22,7 +22,7 @@ const SCHEMA = {
 } as const;
 
 describe.each(["node", "fetch"] as const)("the Messages client library on a %s host", (host) => {
-  describe.each(PROTOCOLS)("against a %s upstream", (protocol) => {
+  describe.each([...PROTOCOLS, "responses"] as const)("against a %s upstream", (protocol) => {
     let upstream: FakeUpstream;
     let proxy: ProxyApp;
     let client: Anthropic;
@@ -207,12 +207,13 @@ describe.each(["node", "fetch"] as const)("the Messages client library on a %s h
     });
 
     it("max_tokens and stop_sequences end an answer with their reasons", async () => {
-      const short = await client.messages.create({ ...MODEL, max_tokens: 2, messages: user("one two three") });
-      expect([textOf(short), short.stop_reason]).toEqual(["echo: one", "max_tokens"]);
+      // Responses knows no smaller limit.
+      const short = await client.messages.create({ ...MODEL, max_tokens: 16, messages: user(`one${" and".repeat(20)}`) });
+      expect([textOf(short), short.stop_reason]).toEqual([`echo: one${" and".repeat(14)}`, "max_tokens"]);
       const stopped = await client.messages.create({ ...MODEL, stop_sequences: ["two"], messages: user("one two three") });
       expect(textOf(stopped)).toBe("echo: one ");
       // Chat Completions never tells which sequence, nor that it was one.
-      expect(stopped.stop_reason).toBe(protocol === "messages" ? "stop_sequence" : "end_turn");
+      expect(stopped.stop_reason).toBe(protocol === "chat-completions" ? "end_turn" : "stop_sequence");
     });
 
     it.each([
@@ -249,7 +250,7 @@ describe.each(["node", "fetch"] as const)("the Messages client library on a %s h
     });
 
     it("a stream that breaks is an error and never a message", async () => {
-      const script = protocol === "messages" ? messagesEvents("one two") : chatEvents("one two");
+      const script = STREAM_EVENTS[protocol]("one two");
       upstream.answerNext(events([...script.slice(0, 4), CUT]));
       expect(await failure(client.messages.stream({ ...MODEL, messages: user("hi") }).finalMessage())).toBeInstanceOf(
         Anthropic.APIError,
@@ -264,7 +265,7 @@ describe.each(["node", "fetch"] as const)("the Messages client library on a %s h
     });
 
     it("aborting a stream and aborting a call both end the upstream's call", async () => {
-      const script = protocol === "messages" ? messagesEvents("one two") : chatEvents("one two");
+      const script = STREAM_EVENTS[protocol]("one two");
       upstream.answerNext(events([...script.slice(0, 4), new Promise(() => {})]), never());
       const stream = client.messages.stream({ ...MODEL, messages: user("hi") });
       const streaming = failure(stream.finalMessage());

@@ -26,17 +26,32 @@ const THINKING_FIELDS = new Set(["type", "budget_tokens"]);
  * models refuse the request. Providers that do not accept an effort get none.
  */
 export function effortToChat(body: JsonObject, chat: JsonObjectDraft, { reasoning }: ChatDialect, dropped: Dropped): void {
+  const { effort, fields } = readMessagesEffort(body, dropped);
+  if (effort !== undefined && reasoning === "effort") chat.reasoning_effort = effort;
+  else for (const field of fields) dropped.add(field);
+}
+
+/** How much a Messages request wants the model to think. */
+export interface AskedEffort {
+  /** Undefined if the request says nothing, or turns thinking off. */
+  readonly effort: string | undefined;
+  /** The request turns thinking off. */
+  readonly isOff: boolean;
+  /** The fields that say so. */
+  readonly fields: readonly string[];
+}
+
+/** Reads `thinking` and `output_config.effort`. An explicit effort has priority over a budget. */
+export function readMessagesEffort(body: JsonObject, dropped: Dropped): AskedEffort {
   const config = readOptional(body.output_config, "output_config", readObject);
   if (config) dropUnknown(config, OUTPUT_CONFIG_FIELDS, "output_config.", dropped);
   const effort = readOptional(config?.effort, "output_config.effort", readSharedEffort);
   const thinking = readOptional(body.thinking, "thinking", readObject);
-  const asked = thinking ? effortOfThinking(thinking, effort, dropped) : effort;
-  if (asked !== undefined && reasoning === "effort") {
-    chat.reasoning_effort = asked;
-    return;
-  }
-  if (thinking) dropped.add("thinking");
-  if (effort !== undefined) dropped.add("output_config.effort");
+  return {
+    effort: thinking ? effortOfThinking(thinking, effort, dropped) : effort,
+    isOff: thinking?.type === "disabled",
+    fields: [...(thinking ? ["thinking"] : []), ...(effort === undefined ? [] : ["output_config.effort"])],
+  };
 }
 
 /** Undefined if thinking is off. */

@@ -84,7 +84,7 @@ function parseArguments(text: string, path: string): unknown {
   }
 }
 
-const TOOL_RESULT_FIELDS = new Set(["type", "tool_use_id", "content", "is_error"]);
+export const TOOL_RESULT_FIELDS = new Set(["type", "tool_use_id", "content", "is_error"]);
 
 export interface ChatToolResult {
   readonly message: JsonObject;
@@ -140,7 +140,8 @@ export function toolResultToMessages(content: Json | undefined, id: string, path
   return result;
 }
 
-function resultParts(content: Json | undefined, path: string, dropped: Dropped): readonly JsonObject[] {
+/** The parts of a `tool_result`, as parts of a Chat Completions message. */
+export function resultParts(content: Json | undefined, path: string, dropped: Dropped): readonly JsonObject[] {
   if (isAbsent(content)) return [];
   if (typeof content === "string") return [{ type: "text", text: content }];
   return readArray(content, path).flatMap((value, index): readonly JsonObject[] => {

@@ -6,7 +6,7 @@ import { BLOCK_SEPARATOR, chatContent, markedText, readText, readTexts } from ".
 import { thinkingToChat } from "./thinking-blocks.ts";
 import { toolResultToChat, toolUseToChat } from "./tools-in-turns.ts";
 
-const MESSAGE_FIELDS = new Set(["role", "content"]);
+export const MESSAGE_FIELDS = new Set(["role", "content"]);
 
 /**
  * Converts the `messages` of a Messages request to those of a Chat Completions request, in their order. If the provider accepts no earlier
@@ -52,7 +52,8 @@ function userToChat(content: Json | undefined, path: string, dropped: Dropped): 
   return parts.length === 0 && results.length > 0 ? results : [...results, { role: "user", content: chatContent(parts) }];
 }
 
-function userBlockToChat(block: JsonObject, path: string, dropped: Dropped): readonly JsonObject[] {
+/** A block of a user, but no result of a tool, as parts of a Chat Completions message. */
+export function userBlockToChat(block: JsonObject, path: string, dropped: Dropped): readonly JsonObject[] {
   switch (block.type) {
     case "text": {
       const text = readText(block, path, dropped);
@@ -108,7 +109,8 @@ function assistantToChat(
   return [message];
 }
 
-function refusedBlock(block: JsonObject, path: string): ConversionRefused {
+/** The error for a block that has no counterpart. */
+export function refusedBlock(block: JsonObject, path: string): ConversionRefused {
   readString(block.type, `${path}.type`);
   return new ConversionRefused(path, `a block of type ${quoteName(block.type)} has no counterpart here`);
 }

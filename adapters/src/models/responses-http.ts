@@ -1,0 +1,141 @@
+import { hash } from "node:crypto";
+import { defineAdapter, ports } from "@portico/core";
+import {
+  messagesAnswer,
+  type ModelError,
+  type ModelEvent,
+  type ModelEvents,
+  readUpstreamError,
+  type RefusedPart,
+  refusal,
+  refusedPart,
+  type ResponsesRequestBytes,
+  stopAt,
+} from "@portico/core/model-protocols";
+import { openHttpProvider } from "./http/http-provider.ts";
+import type { HttpProviderOptions } from "./http-options.ts";
+import { answerEvents, readErrorText } from "./responses/answer-events.ts";
+import { LearnedRefusals } from "./responses/learned-refusals.ts";
+import { readRequest, RequestUnreadable } from "./responses/read-request.ts";
+import { createResponsesConverter } from "./responses/responses-converter.ts";
+
+/**
+ * A provider that uses OpenAI's Responses API over HTTP, with its key as a bearer token. Its callers see a provider of Messages: it converts
+ * requests and answers. `dropped` of an answer names the fields that were left out.
+ */
+export const responsesHttp = defineAdapter({
+  name: "models/responses-http",
+  port: ports.models,
+  needs: { clock: ports.clock, ids: ports.ids, telemetry: ports.telemetry },
+  open({ clock, ids, telemetry }, options: HttpProviderOptions, scope): ports.ModelProvider {
+    const upstream = openHttpProvider(
+      {
+        protocol: "messages",
+        callPath: "/responses",
+        credentialHeader: (credential) => ({ authorization: `Bearer ${credential}` }),
+        defaults: {},
+      },
+      options,
+      { clock, telemetry },
+      scope,
+    );
+    const converter = createResponsesConverter(clock);
+    scope.onClose(() => converter.close());
+    const learned = new LearnedRefusals(clock);
+    // A vendor seals reasoning for one account.
+    const owner = hash("sha256", `${options.id}\n${options.baseUrl}`, "hex").slice(0, 12);
+
+    /** Sends the request again without a part that the upstream refuses, if it keeps its meaning without that part. */
+    const ask = async (call: ports.ModelCall, bytes: Uint8Array, signal: AbortSignal): Promise<Asked> => {
+      const parts: RefusedPart[] = [];
+      let failure: ports.ModelAnswer | undefined;
+      for (;;) {
+        const converted = await converter.convert({ bytes, owner, refused: { parts, ofModels: learned.ofModels } }, signal);
+        if ("refused" in converted) {
+          const { message, field: param, details } = converted.refused;
+          return { failure: refusal({ kind: "invalid-request", message, param, details }) };
+        }
+        const { request } = converted;
+        const isSame = parts.length > 0 && !request.left.includes(parts.at(-1)!);
+        if (failure && isSame) return { failure };
+        const answer = await upstream.send({ headers: requestHeaders(call, request), query: "", body: request.body }, signal);
+        if (answer.status >= 200 && answer.status < 300) return { request, answer };
+        const text = upstream.redact(await readErrorText(answer, signal));
+        const error = readUpstreamError("chat-completions", answer.status, text || undefined);
+        failure = refusal(error, answerHeaders(answer), answer.status);
+        const part = REPAIRABLE.has(answer.status) ? refusedPart(error) : undefined;
+        if (part === undefined || parts.includes(part)) return { failure };
+        learned.learn(request.model, part, error);
+        parts.push(part);
+      }
+    };
+
+    return {
+      ...upstream,
+      async send(call, signal) {
+        const bytes = await readRequest(call, signal).catch(unreadable);
+        if (!(bytes instanceof Uint8Array)) return refusal(bytes);
+        const { failure, request, answer } = await ask(call, bytes, signal);
+        if (failure) return failure;
+        const stop = stopAt(request.stopSequences);
+        const shown = (events: readonly ModelEvent[]) =>
+          stop(events).map((event) => forCaller(event, request.toolNames, upstream));
+        const written = await messagesAnswer(
+          (left) => mapped(answerEvents(answer, owner, left), shown),
+          {
+            id: ids.id("msg_"),
+            model: request.model,
+            isStream: request.isStream,
+            clock,
+            headers: answerHeaders(answer),
+          },
+          signal,
+        );
+        return { ...written, dropped: request.dropped };
+      },
+      redact: (text) => upstream.redact(text),
+    };
+  },
+});
+
+type Asked =
+  | { readonly failure: ports.ModelAnswer; readonly request?: undefined; readonly answer?: undefined }
+  | { readonly failure?: undefined; readonly request: ResponsesRequestBytes; readonly answer: ports.ModelAnswer };
+
+/** The statuses with which vendors refuse a part of a request. */
+const REPAIRABLE: ReadonlySet<number> = new Set([400, 404, 422]);
+
+/** Headers that mean the same to every upstream. Those of the Messages protocol have no meaning here. */
+const SENT = ["traceparent", "tracestate", "baggage", "user-agent", "x-portico-trail"] as const;
+
+function requestHeaders({ headers }: ports.ModelCall, { isStream }: ResponsesRequestBytes): Record<string, string> {
+  return {
+    ...Object.fromEntries(SENT.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]]))),
+    "content-type": "application/json",
+    accept: isStream ? "text/event-stream" : "application/json",
+    "accept-encoding": "identity",
+  };
+}
+
+/** Headers that describe the upstream's body or connection. */
+const NOT_RETURNED = /^(?:content-.*|transfer-encoding|connection|keep-alive|etag|last-modified|digest|trailer)$/;
+
+function answerHeaders({ headers }: ports.ModelAnswer): ports.ModelAnswer["headers"] {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !NOT_RETURNED.test(name)));
+}
+
+function unreadable(error: unknown): ModelError {
+  if (!(error instanceof RequestUnreadable)) throw error;
+  return { kind: error.isTooLarge ? "too-large" : "invalid-request", message: error.message };
+}
+
+/** An event with the caller's name of a tool, and without the upstream's credential and address. */
+function forCaller(event: ModelEvent, names: ReadonlyMap<string, string>, upstream: ports.ModelProvider): ModelEvent {
+  if (event.type === "tool-start") return { ...event, name: names.get(event.name) ?? event.name };
+  if (event.type === "error") return { ...event, error: { ...event.error, message: upstream.redact(event.error.message) } };
+  return event;
+}
+
+async function* mapped(batches: ModelEvents, shown: (events: readonly ModelEvent[]) => readonly ModelEvent[]): ModelEvents {
+  for await (const events of batches) yield shown(events);
+}

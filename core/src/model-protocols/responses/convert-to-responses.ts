@@ -1,0 +1,76 @@
+import { wellFormedJson } from "../well-formed-json.ts";
+import { isJsonObject, parseExactly, writeExactly } from "../json.ts";
+import { ConversionRefused } from "../request/fields.ts";
+import { type RefusedPart, requestToResponses, withoutRefused } from "./request-to-responses.ts";
+
+/** A Responses request that is ready to be sent, with the facts that the reader of its answer needs. */
+export interface ResponsesRequestBytes {
+  readonly body: Uint8Array;
+  /** The model's name, as the caller wrote it. */
+  readonly model: string;
+  readonly isStream: boolean;
+  /** Fields of the Messages request that were left out. */
+  readonly dropped: readonly string[];
+  /** The parts that were left out. */
+  readonly left: readonly RefusedPart[];
+  /** The names of tools that were replaced: the name that is sent, and the caller's name. */
+  readonly toolNames: ReadonlyMap<string, string>;
+  /** For `stopAt`. */
+  readonly stopSequences: readonly string[];
+}
+
+/** What a provider does not accept. */
+export interface RefusedParts {
+  readonly parts: readonly RefusedPart[];
+  /** By model. */
+  readonly ofModels: ReadonlyMap<string, readonly RefusedPart[]>;
+}
+
+/**
+ * Converts the bytes of a Messages request to a request of OpenAI's Responses API, without the parts that the provider does not accept.
+ * `owner` is a short name for the provider, in letters and digits: only reasoning that this provider gave is sent back to it. Throws
+ * ConversionRefused.
+ */
+export function convertToResponses(
+  bytes: Uint8Array,
+  owner: string,
+  refused: RefusedParts = { parts: [], ofModels: new Map() },
+): ResponsesRequestBytes {
+  const body = parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8"));
+  if (!isJsonObject(body)) throw new ConversionRefused("(body)", "expected a JSON object");
+  if (typeof body.model !== "string" || body.model === "") throw new ConversionRefused("model", "must be a string");
+  let request = requestToResponses(body, owner);
+  const without = new Set([...(refused.ofModels.get(body.model) ?? []), ...refused.parts]);
+  const left = [...without].filter((part) => {
+    const rest = withoutRefused(request, part);
+    request = rest ?? request;
+    return rest !== undefined;
+  });
+  return {
+    body: Buffer.from(wellFormedJson(write(request.body))),
+    model: body.model,
+    isStream: request.isStream,
+    dropped: request.dropped,
+    left,
+    toolNames: request.toolNames,
+    stopSequences: request.stopSequences,
+  };
+}
+
+function parse(text: string): unknown {
+  try {
+    return parseExactly(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function write(body: object): string {
+  try {
+    return writeExactly(body);
+  } catch (cause) {
+    // JSON.parse accepts any depth, but JSON.stringify does not.
+    if (cause instanceof RangeError) throw new ConversionRefused("(body)", "is nested too deeply");
+    throw cause;
+  }
+}
