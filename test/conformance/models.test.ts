@@ -1,10 +1,10 @@
 import { inspect } from "node:util";
 import { createManualClock, manualClock } from "@portico/adapters/clock/manual";
-import { randomIds } from "@portico/adapters/ids/random";
 import { chatHttp } from "@portico/adapters/models/chat-http";
 import { demo } from "@portico/adapters/models/demo";
 import { messagesHttp } from "@portico/adapters/models/messages-http";
 import { responsesHttp } from "@portico/adapters/models/responses-http";
+import { memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { type Adapter, ports, Secret } from "@portico/core";
 import { afterEach, describe, expect, it } from "vitest";
 import { createGate } from "../harness/gate.ts";
@@ -18,7 +18,7 @@ const FRESH_MS = 5 * 60_000;
 function overHttp(adapter: (setting: ProviderSetting) => Adapter<typeof ports.models>): MakeModels {
   return (setting) => {
     const clock = createManualClock();
-    return { adapter: adapter(setting), others: [manualClock({ clock }), randomIds()], pass: clock.advance };
+    return { adapter: adapter(setting), others: [manualClock({ clock }), memoryTelemetry({})], pass: clock.advance };
   };
 }
 
@@ -162,7 +162,7 @@ describe.each([
     const { send, upstream } = own;
     const { port: moved, close } = await openAdapter(
       adapter({ id: "moved", type: "t", baseUrl: `${new URL(upstream.baseUrl).origin}/a/b%20c/v9${end}`, models: ["m"] }),
-      [manualClock({}), randomIds()],
+      [manualClock({}), memoryTelemetry({})],
     );
     upstream.answerAll(json(200, {}));
     await send();
@@ -182,7 +182,7 @@ describe.each([
     "https://api.example/v1#hidden-word",
   ])("refuses the base URL %j at the start, names the provider, and does not repeat it", async (baseUrl) => {
     const error = await failureOf(
-      openAdapter(adapter({ id: "main", type: "t", baseUrl, models: ["m"] }), [manualClock({}), randomIds()]),
+      openAdapter(adapter({ id: "main", type: "t", baseUrl, models: ["m"] }), [manualClock({}), memoryTelemetry({})]),
     );
     expect(String(error)).toMatch(/"main".*baseUrl/);
     expect(String(error)).not.toContain("hidden-word");
