@@ -10,7 +10,7 @@ const ALONE = ["spec/{grammar,playground}/embedding.test.ts"];
 
 /**
  * Files that load, kill or connect whole servers, those that work with the console in a browser, and those that need `test/oracles`: reference servers
- * of MCP, and rules of the formats of files.
+ * of MCP, rules of the formats of files, and libraries of clouds.
  */
 const SERVERS = [
   "spec/console/**/*.test.ts",
@@ -18,6 +18,7 @@ const SERVERS = [
   "conformance/*{postgres,redis,bullmq,s3}*.test.ts",
   "conformance/{move-store,documents-shared-folder,tools-mcp-reference}.test.ts",
   "spec/deploy/{formats,systemd,kubernetes,proxies,proxy-of-cluster}.test.ts",
+  "spec/clouds/vendor-sdks-*.test.ts",
   "spec/docs/troubleshooting.test.ts",
   "spec/telemetry/{log-line-schema,monitoring,otlp}.test.ts",
   "spec/usage/ended-work.test.ts",

@@ -50,7 +50,8 @@ export function awsError(status: number, type: string, message: string): Answer 
 
 /**
  * The runtime of Bedrock. It refuses what the service refuses: a wrong signature, a body with `model` or `stream` ("extraneous key is not
- * permitted"), and a body without a version (docs.aws.amazon.com/bedrock, Anthropic Claude Messages API).
+ * permitted"), and a body without a version of Bedrock's own (docs.aws.amazon.com/bedrock, Anthropic Claude Messages API). Models before
+ * Claude 4.7 refuse 2026-10-21 (platform.claude.com, Claude on Amazon Bedrock), in words such as those for other versions (boto/boto3#4218).
  */
 export function fakeBedrock(
   known: { readonly keys?: readonly AwsKeys[]; readonly apiKey?: string } = { keys: [AWS_KEYS] },
@@ -117,8 +118,9 @@ function refusedBody(body: any): Answer | undefined {
       "ValidationException",
       `Malformed input request: #: extraneous key [${extraneous}] is not permitted, please reformat your input and try again.`,
     );
-  if (body.anthropic_version !== "bedrock-2023-05-31")
-    return awsError(400, "ValidationException", "anthropic_version: Field required");
+  const { anthropic_version: version } = body;
+  if (version === undefined) return awsError(400, "ValidationException", "anthropic_version: Field required");
+  if (version !== "bedrock-2023-05-31") return awsError(400, "ValidationException", `Invalid API version: ${version}`);
   return undefined;
 }
 

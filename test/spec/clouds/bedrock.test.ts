@@ -235,6 +235,13 @@ describe("a provider of the protocol bedrock", () => {
     expect(upstream.requests).toEqual([]);
   });
 
+  it("takes no header of a signature from a caller", async () => {
+    await using proxy = await startWith();
+    const headers = { "x-amz-date": "20200101T000000Z", "x-amz-content-sha256": "0".repeat(64), "x-amz-security-token": "own" };
+    expect((await proxy.post(path, request("hi", { model: MODEL }), headers)).status).toBe(200);
+    expect((await upstream.request()).headers).not.toHaveProperty("x-amz-security-token");
+  });
+
   it("signs headers of AWS from its settings, and no other header", async () => {
     await using proxy = await startWith({ headers: { "X-Amzn-Bedrock-GuardrailIdentifier": "guard-1" } });
     expect((await proxy.post(path, request("hi", { model: MODEL }), { "x-own": "1", "user-agent": "tests" })).status).toBe(200);

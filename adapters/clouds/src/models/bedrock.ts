@@ -21,8 +21,25 @@ export interface BedrockOptions extends Omit<HttpProviderOptions, "baseUrl" | "d
   readonly baseUrl?: string | undefined;
 }
 
-/** The version of the protocol that Bedrock takes (docs.aws.amazon.com/bedrock, Anthropic Claude Messages API). */
+/**
+ * The version of the protocol that Bedrock takes (docs.aws.amazon.com/bedrock, Anthropic Claude Messages API), in place of the version that a
+ * caller names. Models before Claude 4.7 do not take 2026-10-21 in Bedrock. For messages, that version refuses more, and answers alike
+ * (platform.claude.com, Versions, and Migrating to API version 2026-10-21).
+ */
 const VERSION = "bedrock-2023-05-31";
+
+/** The domains of the partitions of AWS, by the beginning of their regions' names (@aws-sdk/client-bedrock-runtime 3.1164). */
+const DOMAINS: readonly (readonly [regions: string, domain: string])[] = [
+  ["cn-", "amazonaws.com.cn"],
+  ["eusc-", "amazonaws.eu"],
+  ["us-iso-", "c2s.ic.gov"],
+  ["us-isob-", "sc2s.sgov.gov"],
+  ["us-isof-", "csp.hci.ic.gov"],
+  ["eu-isoe-", "cloud.adc-e.uk"],
+];
+
+/** Bedrock reads the profile of a user from the body, and not from the header (@anthropic-ai/bedrock-sdk 1.1.3, changes). */
+const PROFILE_HEADER = "anthropic-user-profile-id";
 
 /**
  * A provider of Messages models in Amazon Bedrock. It signs its requests with the credentials of AWS's usual places, or sends a Bedrock API
@@ -53,9 +70,8 @@ export const bedrock = defineAdapter({
   },
 });
 
-/** The regions of China have a domain of their own. */
 function domainOf(region: string): string {
-  return region.startsWith("cn-") ? "amazonaws.com.cn" : "amazonaws.com";
+  return DOMAINS.find(([beginning]) => region.startsWith(beginning))?.[1] ?? "amazonaws.com";
 }
 
 async function exchange(
@@ -69,7 +85,7 @@ async function exchange(
   const isStream = read.body["stream"] === true;
   const path = `/model/${encodeModel(read.model)}/${isStream ? "invoke-with-response-stream" : "invoke"}`;
   const betas = betasOf(call, read.body);
-  const send = (flags: readonly string[]) => post(path, headersOf(call), bodyOf(read.body, flags));
+  const send = (flags: readonly string[]) => post(path, headersOf(call), bodyOf({ ...profileOf(call), ...read.body }, flags));
   let answer = await send(betas);
   if (isStream && isEventStream(answer)) return unpacked(answer, provider);
   // A stream that is refused may have status 200 (Portkey-AI/gateway#1142).
@@ -92,8 +108,16 @@ function betasOf({ headers }: ports.ModelCall, { anthropic_beta: own }: JsonObje
   return (headers["anthropic-beta"] ?? "").split(",").flatMap((each) => each.trim() || []);
 }
 
+function profileOf({ headers }: ports.ModelCall): JsonObject {
+  const profile = headers[PROFILE_HEADER];
+  return profile === undefined ? {} : { user_profile_id: profile };
+}
+
+/** Headers that belong to a signature, and those that Bedrock takes from the body, are not a caller's to send. */
+const DROPPED = /^(?:x-amz-.*|anthropic-(?:version|beta|user-profile-id)|content-length)$/;
+
 function headersOf({ headers }: ports.ModelCall): Record<string, string> {
-  const { "anthropic-version": _version, "anthropic-beta": _beta, "content-length": _length, ...kept } = headers;
+  const kept = Object.fromEntries(Object.entries(headers).filter(([name]) => !DROPPED.test(name)));
   // An encoded answer could not be unpacked.
   return { ...kept, "content-type": "application/json", accept: "application/json", "accept-encoding": "identity" };
 }

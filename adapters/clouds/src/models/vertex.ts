@@ -20,7 +20,10 @@ export interface VertexOptions extends Omit<HttpProviderOptions, "baseUrl" | "cr
   readonly baseUrl?: string | undefined;
 }
 
-/** The version of the protocol that Vertex AI takes (docs.cloud.google.com, Claude models, "Use Claude models"). */
+/**
+ * The version of the protocol that Vertex AI takes (docs.cloud.google.com, Claude models, "Use Claude models"), in place of the version that a
+ * caller names. For messages, 2026-10-21 refuses more, and answers alike (platform.claude.com, Migrating to API version 2026-10-21).
+ */
 const VERSION = "vertex-2023-10-16";
 
 /** Regions whose addresses have a form of their own (vercel/ai#14634, cline/cline#10287). */
@@ -62,7 +65,8 @@ async function exchange(
   const read = await readCall(call, signal);
   if ("refused" in read) return read.refused;
   const method = read.body["stream"] === true ? "streamRawPredict" : "rawPredict";
-  const path = `${publisher}/${encodeModel(read.model)}:${method}`;
+  // A server may drop what follows a semicolon in a segment, and with it the method (@anthropic-ai/vertex-sdk 1.1.3).
+  const path = `${publisher}/${encodeModel(read.model).replaceAll(";", "%3B")}:${method}`;
   const { "anthropic-version": _version, "content-length": _length, ...given } = call.headers;
   const headers: Record<string, string> = { ...given, "content-type": "application/json" };
   const body = bodyOf(read.body);
