@@ -48,9 +48,13 @@ export const responsesHttp = defineAdapter({
     /** Sends the request again without a part that the upstream refuses, if it keeps its meaning without that part. */
     const ask = async (call: ports.ModelCall, bytes: Uint8Array, signal: AbortSignal): Promise<Asked> => {
       const parts: RefusedPart[] = [];
+      const facts = call.model === undefined ? {} : (upstream.facts?.(call.model) ?? {});
       let failure: ports.ModelAnswer | undefined;
       for (;;) {
-        const converted = await converter.convert({ bytes, owner, refused: { parts, ofModels: learned.ofModels } }, signal);
+        const converted = await converter.convert(
+          { bytes, owner, facts, refused: { parts, ofModels: learned.ofModels } },
+          signal,
+        );
         if ("refused" in converted) {
           const { message, field: param, details } = converted.refused;
           return { failure: refusal({ kind: "invalid-request", message, param, details }) };
@@ -58,7 +62,11 @@ export const responsesHttp = defineAdapter({
         const { request } = converted;
         const isSame = parts.length > 0 && !request.left.includes(parts.at(-1)!);
         if (failure && isSame) return { failure };
-        const answer = await upstream.send({ headers: requestHeaders(call, request), query: "", body: request.body }, signal);
+        const named = call.model === undefined ? {} : { model: call.model };
+        const answer = await upstream.send(
+          { headers: requestHeaders(call, request), query: "", body: request.body, ...named },
+          signal,
+        );
         if (answer.status >= 200 && answer.status < 300) return { request, answer };
         const text = upstream.redact(await readErrorText(answer, signal));
         const error = readUpstreamError("chat-completions", answer.status, text || undefined);
@@ -70,18 +78,24 @@ export const responsesHttp = defineAdapter({
       }
     };
 
+    const { setsParameters: _set, ...shown } = upstream;
     return {
-      ...upstream,
+      ...shown,
+      // The name and the parameters are set here, in the upstream's own protocol.
+      facts(model) {
+        const { upstream: _name, parameters: _parameters, ...facts } = upstream.facts?.(model) ?? {};
+        return facts;
+      },
       async send(call, signal) {
         const bytes = await readRequest(call, signal).catch(unreadable);
         if (!(bytes instanceof Uint8Array)) return refusal(bytes);
         const { failure, request, answer } = await ask(call, bytes, signal);
         if (failure) return failure;
         const stop = stopAt(request.stopSequences);
-        const shown = (events: readonly ModelEvent[]) =>
+        const forReader = (events: readonly ModelEvent[]) =>
           stop(events).map((event) => forCaller(event, request.toolNames, upstream));
         const written = await messagesAnswer(
-          (left) => mapped(answerEvents(answer, owner, left), shown),
+          (left) => mapped(answerEvents(answer, owner, left), forReader),
           {
             id: ids.id("msg_"),
             model: request.model,

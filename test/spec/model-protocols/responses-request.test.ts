@@ -121,7 +121,7 @@ describe("a Messages request as a Responses request", () => {
   });
 
   it("sends images, PDFs and documents at an address to the model, also as results of tools", () => {
-    const data = { type: "base64", media_type: "image/png", data: "aGk=" };
+    const data = { type: "base64", media_type: "image/png", data: "iVBORw0KGgo=" };
     const image = { type: "image", source: data };
     const { sent } = talk([
       user,
@@ -135,7 +135,7 @@ describe("a Messages request as a Responses request", () => {
         ],
       },
     ]);
-    const picture = { type: "input_image", image_url: "data:image/png;base64,aGk=", detail: "auto" };
+    const picture = { type: "input_image", image_url: "data:image/png;base64,iVBORw0KGgo=", detail: "auto" };
     expect(sent.input.slice(2)).toEqual([
       {
         type: "function_call_output",

@@ -5,9 +5,9 @@ import type { ConversionJob, ConversionResult } from "./responses-converter.ts";
 // Runs in a worker thread, for large bodies: parsing them on the event loop would delay all other callers.
 listenForJobs(convert, (result) => ("request" in result ? handedOver(result.request.body) : []));
 
-function convert({ bytes, owner, refused }: ConversionJob): ConversionResult {
+function convert({ bytes, owner, refused, facts }: ConversionJob): ConversionResult {
   try {
-    return { request: convertToResponses(bytes, owner, refused) };
+    return { request: convertToResponses(bytes, owner, refused, facts) };
   } catch (error) {
     if (error instanceof ConversionRefused)
       return { refused: { field: error.field, message: error.message, details: error.details } };

@@ -17,6 +17,8 @@ export interface ConversionJob {
   readonly bytes: Uint8Array;
   readonly owner: string;
   readonly refused: RefusedParts;
+  /** Of the model. */
+  readonly facts: ports.ModelFacts;
 }
 
 /** A ConversionRefused as a message from the worker. */
@@ -56,9 +58,10 @@ function convertHere({
   bytes,
   owner,
   refused,
+  facts,
 }: ConversionJob): { request: ResponsesRequestBytes } | { refused: ConversionRefusal } {
   try {
-    return { request: convertToResponses(bytes, owner, refused) };
+    return { request: convertToResponses(bytes, owner, refused, facts) };
   } catch (error) {
     if (error instanceof ConversionRefused) return { refused: error };
     throw error;

@@ -4,7 +4,7 @@ import type { ChatDialect, ModelFacts } from "../../ports/models.ts";
 import { PUBLISHED_CHAT_DIALECT } from "../../ports/models.ts";
 import { CallIds } from "./call-ids.ts";
 import { strictTurns, withAssistantBefore } from "./chat-turns.ts";
-import { fitImage, imageNote } from "./fit-image.ts";
+import { fitMediaPart } from "./fit-media-part.ts";
 import { changed, EMPTY_PLACEHOLDER, type FittedRequest, type JsonRecord } from "./fitted-request.ts";
 import { ToolNames } from "./tool-names.ts";
 import { withoutTopLevelChoice } from "./tool-schema.ts";
@@ -114,24 +114,9 @@ function fitContent(content: unknown, fitting: Fitting): unknown {
 }
 
 function fitPart(part: JsonRecord, { takesImages, dropped }: Fitting): JsonRecord {
-  const replaced = (note: string): JsonRecord => {
-    dropped.add(`messages.content.${String(part["type"])}`);
-    return { type: "text", text: note };
-  };
-  if (part["type"] === "file" || part["type"] === "input_audio")
-    return takesImages ? part : replaced(`[a file that cannot be shown here]`);
-  const image = part["image_url"];
-  const url = part["type"] === "image_url" && isRecord(image) ? image["url"] : undefined;
-  if (typeof url !== "string") return part;
-  const head = /^data:([^;,]{0,100});base64,/.exec(url.slice(0, 128));
-  if (!takesImages) return replaced(imageNote(head?.[1] ?? "at an address"));
-  if (!head) return part;
-  const data = url.slice(head[0].length);
-  const fitted = fitImage(head[1]!, data, false);
-  if ("note" in fitted) return replaced(fitted.note);
-  return fitted.mediaType === head[1]
-    ? part
-    : { ...part, image_url: { ...(image as JsonRecord), url: `data:${fitted.mediaType};base64,${data}` } };
+  const fitted = fitMediaPart(part, takesImages);
+  if (fitted["type"] !== part["type"]) dropped.add(`messages.content.${String(part["type"])}`);
+  return fitted;
 }
 
 /** Google's documented value for calls of another model, which have no signature: ai.google.dev/gemini-api/docs/thought-signatures. */

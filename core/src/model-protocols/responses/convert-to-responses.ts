@@ -1,7 +1,9 @@
+import type { ModelFacts } from "../../ports/models.ts";
 import { wellFormedJson } from "../well-formed-json.ts";
-import { isJsonObject, parseExactly, writeExactly } from "../json.ts";
+import { isJsonObject, type JsonObject, parseExactly, writeExactly } from "../json.ts";
 import { ConversionRefused } from "../request/fields.ts";
-import { type RefusedPart, requestToResponses, withoutRefused } from "./request-to-responses.ts";
+import { withParameters } from "../write-request.ts";
+import { type RefusedPart, type ResponsesRequest, requestToResponses, withoutRefused } from "./request-to-responses.ts";
 
 /** A Responses request that is ready to be sent, with the facts that the reader of its answer needs. */
 export interface ResponsesRequestBytes {
@@ -28,18 +30,20 @@ export interface RefusedParts {
 
 /**
  * Converts the bytes of a Messages request to a request of OpenAI's Responses API, without the parts that the provider does not accept.
- * `owner` is a short name for the provider, in letters and digits: only reasoning that this provider gave is sent back to it. Throws
- * ConversionRefused.
+ * `owner` is a short name for the provider, in letters and digits: only reasoning that this provider gave is sent back to it. `facts` are
+ * those of the model: its name and its parameters are set in the converted request. Throws ConversionRefused.
  */
 export function convertToResponses(
   bytes: Uint8Array,
   owner: string,
   refused: RefusedParts = { parts: [], ofModels: new Map() },
+  facts: ModelFacts = {},
 ): ResponsesRequestBytes {
   const body = parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8"));
   if (!isJsonObject(body)) throw new ConversionRefused("(body)", "expected a JSON object");
   if (typeof body.model !== "string" || body.model === "") throw new ConversionRefused("model", "must be a string");
-  let request = requestToResponses(body, owner);
+  const converted = requestToResponses(body, owner, facts.images !== false);
+  let request: ResponsesRequest = { ...converted, body: withParameters(converted.body, facts) as JsonObject };
   const without = new Set([...(refused.ofModels.get(body.model) ?? []), ...refused.parts]);
   const left = [...without].filter((part) => {
     const rest = withoutRefused(request, part);

@@ -48,17 +48,17 @@ const CALL_ID = 64;
 /**
  * Converts the body of a Messages request to a request of OpenAI's Responses API with the same meaning. The provider stores nothing, so its
  * reasoning comes back encrypted, and the next request returns it. `owner` is a short name for the provider, in letters and digits: only
- * reasoning that this provider gave is sent back to it.
+ * reasoning that this provider gave is sent back to it. Notes take the place of images that the model does not take.
  * @throws ConversionRefused with the name of a field that is malformed, or that has no counterpart and cannot be left out.
  */
-export function requestToResponses(body: JsonObject, owner: string): ResponsesRequest {
+export function requestToResponses(body: JsonObject, owner: string, takesImages = true): ResponsesRequest {
   const dropped = new Dropped();
   refuseMessagesOnly(body);
   const names = new ToolNames(TOOL_NAME);
   const request: JsonObjectDraft = { model: body.model };
   const system = systemToChat(body.system, dropped)[0];
   if (system) request.instructions = system.content;
-  request.input = turnsToItems(body.messages, { owner, names, ids: new CallIds("any", CALL_ID), dropped });
+  request.input = turnsToItems(body.messages, { owner, takesImages, names, ids: new CallIds("any", CALL_ID), dropped });
   const limit = readOptional(body.max_tokens, "max_tokens", readCount);
   if (limit !== undefined) request.max_output_tokens = Math.max(limit, LEAST_OUTPUT_TOKENS);
   samplingToChat(body, request, dropped);
@@ -177,7 +177,7 @@ const DROPPED_WITH: Readonly<Record<RefusedPart, readonly string[]>> = {
 export function withoutRefused(request: ResponsesRequest, part: RefusedPart): ResponsesRequest | undefined {
   const body: JsonObjectDraft = { ...request.body };
   if (part === "encrypted-reasoning") {
-    const items = body.input as readonly JsonObject[];
+    const items = Array.isArray(body.input) ? (body.input as readonly JsonObject[]) : [];
     if (!items.some(({ type }) => type === "reasoning")) return undefined;
     // Without its reasoning the vendor refuses the id of a message, too: continuedev/continue#11994.
     body.input = items.filter(({ type }) => type !== "reasoning").map(({ id: _id, ...item }) => item);

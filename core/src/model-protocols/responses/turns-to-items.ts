@@ -1,5 +1,6 @@
 import { isBlank } from "../../kit/text.ts";
 import type { CallIds } from "../fit/call-ids.ts";
+import { fitMediaPart } from "../fit/fit-media-part.ts";
 import { EMPTY_PLACEHOLDER } from "../fit/fitted-request.ts";
 import type { ToolNames } from "../fit/tool-names.ts";
 import type { Json, JsonObject, JsonObjectDraft } from "../json.ts";
@@ -25,6 +26,8 @@ import { type ReasoningMark, readReasoningMark } from "./reasoning-mark.ts";
 export interface ItemsContext {
   /** The provider whose reasoning may be sent back. */
   readonly owner: string;
+  /** False: notes take the place of images and files. */
+  readonly takesImages: boolean;
   readonly names: ToolNames;
   readonly ids: CallIds;
   readonly dropped: Dropped;
@@ -68,19 +71,23 @@ function userItems(content: Json | undefined, path: string, context: ItemsContex
     const blockPath = `${path}.${index}`;
     const block = readObject(value, blockPath);
     if (block.type === "tool_result") results.push(outputItem(block, blockPath, context));
-    else if (isAddress(block)) parts.push(addressedFile(block, context.dropped));
+    else if (isAddress(block)) parts.push(addressedFile(block, context));
     else
-      for (const part of userBlockToChat(block, blockPath, context.dropped)) if (!isBlankText(part)) parts.push(inputPart(part));
+      for (const part of userBlockToChat(block, blockPath, context.dropped))
+        if (!isBlankText(part)) parts.push(inputPart(fitted(part, context)));
   }
   if (parts.length > 0) return [...results, { type: "message", role: "user", content: parts }];
   return results.length > 0 ? results : [said("user", EMPTY_PLACEHOLDER)];
 }
 
-function outputItem(block: JsonObject, path: string, { ids, dropped }: ItemsContext): JsonObject {
+function outputItem(block: JsonObject, path: string, context: ItemsContext): JsonObject {
+  const { ids, dropped } = context;
   dropUnknown(block, TOOL_RESULT_FIELDS, "messages.content.", dropped);
   const id = toolIdForChat(readSignedToolId(readString(block.tool_use_id, `${path}.tool_use_id`)).id);
   const failed = readOptional(block.is_error, `${path}.is_error`, readBoolean);
-  const parts = resultParts(block.content, `${path}.content`, dropped).filter((part) => !isBlankText(part));
+  const parts = resultParts(block.content, `${path}.content`, dropped)
+    .filter((part) => !isBlankText(part))
+    .map((part) => fitted(part, context));
   if (failed) parts.unshift({ type: "text", text: TOOL_ERROR_MARK });
   const isText = parts.every((part) => part.type === "text");
   const output = isText ? parts.map((part) => part.text).join(failed ? " " : BLOCK_SEPARATOR) : parts.map(inputPart);
@@ -181,6 +188,13 @@ function appendText(message: JsonObjectDraft, text: string): void {
   else message.content = [...(message.content as readonly Json[]), { type: "output_text", text, annotations: [] }];
 }
 
+/** The part as the model takes it. A note in its place is reported by the name of its block. */
+function fitted(part: JsonObject, { takesImages, dropped }: ItemsContext): JsonObject {
+  const taken = fitMediaPart(part, takesImages) as JsonObject;
+  if (taken.type !== part.type) dropped.add(`messages.content.${part.type === "image_url" ? "image" : "document"}`);
+  return taken;
+}
+
 /** A part of a Chat Completions message as a part of an input item. */
 function inputPart(part: JsonObject): JsonObject {
   if (part.type === "image_url") return { type: "input_image", image_url: (part.image_url as JsonObject).url, detail: "auto" };
@@ -199,8 +213,9 @@ function isAddress({ type, source }: JsonObject): boolean {
   return type === "document" && typeof source === "object" && source !== null && (source as JsonObject).type === "url";
 }
 
-function addressedFile(block: JsonObject, dropped: Dropped): JsonObject {
-  dropUnknown(block, DOCUMENT_FIELDS, "messages.content.", dropped);
+function addressedFile(block: JsonObject, context: ItemsContext): JsonObject {
+  dropUnknown(block, DOCUMENT_FIELDS, "messages.content.", context.dropped);
   const { url } = block.source as JsonObject;
-  return { type: "input_file", file_url: readString(url, "messages.content.source.url") };
+  const file = { file_url: readString(url, "messages.content.source.url") };
+  return inputPart(fitted({ type: "file", file }, context));
 }
