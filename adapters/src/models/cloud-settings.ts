@@ -85,6 +85,7 @@ const HTTP: Kind = { needs: ["baseUrl"], takes: ["credential", "keys", "entra"] 
 const KINDS: Readonly<Record<string, Kind>> = {
   messages: HTTP,
   "chat-completions": HTTP,
+  responses: HTTP,
   bedrock: {
     needs: ["region"],
     takes: ["baseUrl", "credential", "keys", "profile"],

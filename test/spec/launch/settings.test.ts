@@ -95,7 +95,7 @@ describe("settings (open points 1)", () => {
     expect(stderr.trimEnd().split("\n").sort()).toEqual([
       `agent.tokens.0.token: expected environment variable NOT_SET to be set, found nothing ${file}`,
       `providers.0.credential: expected a string, {"env": "NAME"} or {"file": "PATH"} or an object, found an object ${file}`,
-      `providers.0.protocol: expected "messages" or "chat-completions" or "bedrock" or "vertex" or "azure" or "ai-sdk", found "mesages" ${file}`,
+      `providers.0.protocol: expected "messages" or "chat-completions" or "responses" or "bedrock" or "vertex" or "azure" or "ai-sdk", found "mesages" ${file}`,
       `proxi: expected no such key, found an object ${file}; did you mean "proxy"?`,
       `proxy.listen.port: expected a whole number from 0 to 65535, found "many" ${file}`,
       `shutdownGraceMs: expected a whole number from 0 to 2147483647, found "soon" (environment PORTICO_SHUTDOWN_GRACE_MS)`,
