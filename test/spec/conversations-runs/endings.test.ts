@@ -76,7 +76,7 @@ describe.each(protocols)("an answer of %s with many tool calls", (protocol) => {
   it("is broken with 1,001: the turn fails, its text is kept, and none of them runs", async () => {
     looped.upstream.answerNext(events(answerEvents(protocol, { text: "I act.", calls: calls(1_001) })));
     const { event, data, receipt } = await looped.ask(protocol, "go");
-    const words = "The model's answer has more than 1000 tool calls";
+    const words = "The provider's answer has more than 1000 tool calls.";
     expect([event, data.code, data.error, ran, receipt.tool_calls]).toEqual(["query:error", "broken_answer", words, [], []]);
     expect(receipt).toMatchObject({ output: "I act.", failure: { code: "broken_answer", message: words } });
   });
@@ -166,7 +166,7 @@ describe("the protocols' own words", () => {
     expect([event, data.code, data.error]).toEqual([
       "query:error",
       "model_overloaded",
-      expect.stringContaining("overloaded_error"),
+      expect.stringContaining("the error overloaded: Overloaded"),
     ]);
     expect([receipt.output, receipt.failure.code]).toEqual(["so far", "model_overloaded"]);
   });

@@ -27,7 +27,7 @@ export function toMessages(
   for (const message of messages.filter(({ content }) => content.length > 0)) {
     const last = joined.at(-1);
     // Some servers of Messages refuse neighbours of one role.
-    if (last?.role === message.role)
+    if (asked.protocol === "messages" && last?.role === message.role)
       joined[joined.length - 1] = { role: last.role, content: [...last.content, ...message.content] };
     else joined.push(message);
   }

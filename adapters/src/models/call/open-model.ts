@@ -60,9 +60,9 @@ async function* ask(
     const names = written.toolNames;
     for await (const events of eventsOf(provider, answer)) {
       measured.heard(events, stream);
+      yield names.size === 0 ? events : events.map((event) => restored(event, names));
       const last = events.at(-1);
       if (last?.type === "error") throw streamErrorOf(provider, last.error);
-      yield names.size === 0 ? events : events.map((event) => restored(event, names));
     }
     measured.ended();
   } catch (error) {
