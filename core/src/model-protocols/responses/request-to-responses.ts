@@ -21,6 +21,7 @@ import { toolChoiceToChat, toolsToChat } from "../request/tools.ts";
 import { PUBLISHED_CHAT_DIALECT } from "../../ports/models.ts";
 import { systemToChat } from "../turns/text-parts.ts";
 import { turnsToItems } from "./turns-to-items.ts";
+import { isStrictSchema } from "../is-strict-schema.ts";
 
 /** A request of the Responses API, with the facts that the reader of its answer needs. */
 export interface ResponsesRequest {
@@ -103,7 +104,7 @@ function toolsToResponses(body: JsonObject, request: JsonObjectDraft, names: Too
     const { name, description, parameters: stated, strict } = tool.function as JsonObject;
     const parameters = withoutTopLevelChoice(stated) as JsonObject;
     // Strict schemas of Messages may have optional properties, which the vendor refuses.
-    const isLoose = strict === true && !isStrict(parameters);
+    const isLoose = strict === true && !isStrictSchema(parameters);
     if (isLoose) dropped.add("tools.strict");
     return {
       type: "function",
@@ -122,7 +123,7 @@ function formatToResponses(body: JsonObject, request: JsonObjectDraft, dropped: 
   structuredOutputToChat(body, chat, dropped);
   if (!isJsonObject(chat.response_format)) return;
   const { name, schema } = chat.response_format.json_schema as JsonObject;
-  request.text = { format: { type: "json_schema", name, schema, strict: isStrict(schema) } };
+  request.text = { format: { type: "json_schema", name, schema, strict: isStrictSchema(schema) } };
 }
 
 function identityToResponses(body: JsonObject, request: JsonObjectDraft, dropped: Dropped): void {
@@ -130,25 +131,6 @@ function identityToResponses(body: JsonObject, request: JsonObjectDraft, dropped
   identityToChat(body, chat, PUBLISHED_CHAT_DIALECT, dropped);
   if (chat.user !== undefined) request.safety_identifier = chat.user;
 }
-
-/**
- * Whether a schema keeps the rules of strict schemas: no further properties, and each property is required. The vendor refuses others
- * (BerriAI/litellm#38211), and follows them without `strict`.
- */
-function isStrict(schema: Json | undefined): boolean {
-  if (Array.isArray(schema)) return (schema as readonly Json[]).every(isStrict);
-  if (!isJsonObject(schema)) return true;
-  const { properties } = schema;
-  if (isJsonObject(properties)) {
-    const required = new Set(Array.isArray(schema.required) ? (schema.required as readonly Json[]) : []);
-    if (schema.additionalProperties !== false || !Object.keys(properties).every((name) => required.has(name))) return false;
-    if (!Object.values(properties).every(isStrict)) return false;
-  } else if (schema.type === "object") return false;
-  return Object.entries(schema).every(([key, value]) => key === "properties" || VALUES.has(key) || isStrict(value));
-}
-
-/** Keywords whose values are no schemas. */
-const VALUES: ReadonlySet<string> = new Set(["const", "default", "enum", "examples", "required"]);
 
 /** A part of a request that a provider refused, and without which the request keeps its meaning. */
 export type RefusedPart =
