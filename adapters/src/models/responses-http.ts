@@ -5,6 +5,7 @@ import {
   type ModelError,
   type ModelEvent,
   type ModelEvents,
+  readErrorText,
   readUpstreamError,
   type RefusedPart,
   refusal,
@@ -14,7 +15,7 @@ import {
 } from "@portico/core/model-protocols";
 import { openHttpProvider } from "./http/http-provider.ts";
 import type { HttpProviderOptions } from "./http-options.ts";
-import { answerEvents, readErrorText } from "./responses/answer-events.ts";
+import { answerEvents } from "./responses/answer-events.ts";
 import { LearnedRefusals } from "./responses/learned-refusals.ts";
 import { readRequest, RequestUnreadable } from "./responses/read-request.ts";
 import { createResponsesConverter } from "./responses/responses-converter.ts";
@@ -68,7 +69,8 @@ export const responsesHttp = defineAdapter({
           signal,
         );
         if (answer.status >= 200 && answer.status < 300) return { request, answer };
-        const text = upstream.redact(await readErrorText(answer, signal));
+        const text = upstream.redact(await readErrorText(answer));
+        signal.throwIfAborted();
         const error = readUpstreamError("chat-completions", answer.status, text || undefined);
         failure = refusal(error, answerHeaders(answer), answer.status);
         const part = REPAIRABLE.has(answer.status) ? refusedPart(error) : undefined;

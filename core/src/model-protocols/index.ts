@@ -20,8 +20,9 @@ export { EMPTY_PLACEHOLDER } from "./fit/fitted-request.ts";
 export { isJsonObject, type Json, type JsonObject, parseExactly, writeExactly } from "./json.ts";
 export type { FinishReason, ModelError, ModelErrorKind, ModelEvent, StreamReader, StreamWriter, Usage } from "./model-events.ts";
 export { messagesAnswer, type MessagesAnswerOptions, type ModelEvents, refusal } from "./messages-answer.ts";
-export { ANSWER_BYTES, readAnyAnswer, readWholeAnswer } from "./read-any-answer.ts";
+export { ANSWER_BYTES, readAnyAnswer, readEitherForm, readWholeAnswer } from "./read-any-answer.ts";
 export { readChatCompletion, readChatStream, readMessage, readMessagesStream } from "./read-answer.ts";
+export { ERROR_BYTES, readErrorText } from "./read-error-text.ts";
 export { readLines } from "./read-lines.ts";
 export {
   type ModelQuestion,

@@ -34,7 +34,7 @@ export interface MessagesAnswerOptions {
 const KEEP_ALIVE_MS = 15_000;
 /** Maximum characters of a whole answer, which is gathered in memory. */
 const WHOLE_CHARACTERS = 64 * 1024 * 1024;
-/** Characters of a stream that wait for a slow reader before the source must wait. */
+/** Bytes of a stream that wait for a slow reader before the source must wait. */
 const AHEAD_BYTES = 16 * 1024;
 const ENDED = "The provider ended its answer early";
 

@@ -50,7 +50,7 @@ export function withoutRefusedPart(
   error: ModelError,
 ): LighterRequest | undefined {
   if (!REFUSALS.has(status)) return undefined;
-  const text = `${error.param ?? ""} ${error.message}`.toLowerCase();
+  const text = `"${error.param ?? ""}" ${error.message}`.toLowerCase();
   if (/context|too many tokens|prompt is too long/.test(text)) return undefined;
   return (
     withOtherLimit(body, text) ??
@@ -122,10 +122,16 @@ function withoutHint(body: JsonRecord, text: string): LighterRequest | undefined
   return JSON.stringify(lighter) === JSON.stringify(body) ? undefined : { body: lighter, dropped: [hint] };
 }
 
+/** Fields that are also words of sentences, such as "roles must alternate between user and assistant". They count only in quotation marks. */
+const PLAIN_WORDS: ReadonlySet<string> = new Set(["user", "metadata", "strict"]);
+
 /** The field as a word of its own, and not as the tail of a longer one. */
 function names(text: string, field: string): boolean {
-  for (let at = text.indexOf(field); at !== -1; at = text.indexOf(field, at + 1))
-    if (!isWord(text[at - 1]) && !isWord(text[at + field.length])) return true;
+  for (let at = text.indexOf(field); at !== -1; at = text.indexOf(field, at + 1)) {
+    const before = text[at - 1];
+    const isAlone = !isWord(before) && !isWord(text[at + field.length]);
+    if (isAlone && (!PLAIN_WORDS.has(field) || (before !== undefined && /["'`]/.test(before)))) return true;
+  }
   return false;
 }
 

@@ -7,9 +7,6 @@ export const GATHERED_BYTES = 256 * 1024;
 /** Bytes of a body that stay in memory while its model is unknown. If it is longer, it is stored in a temporary file. */
 export const HELD_BYTES = 4 * 1024 * 1024;
 
-/** Bytes of an upstream's error that are read. The rest is ignored. */
-export const ERROR_BYTES = 1024 * 1024;
-
 /** Bytes of a compressed answer's copy that may wait to be decompressed for the token counts. The answer itself does not wait. */
 export const WATCHED_AHEAD_BYTES = 1024 * 1024;
 

@@ -9,6 +9,7 @@ import {
   type ModelError,
   type ModelEvent,
   readAnyAnswer,
+  readErrorText,
   readUpstreamError,
   readWholeAnswer,
   type RequestBytes,
@@ -25,7 +26,7 @@ import { convertedAnswerHeaders, convertedRequestHeaders, droppedHeader } from "
 import type { Protocol } from "./protocol.ts";
 import type { RequestConverter } from "./request-converter.ts";
 import { recordUsage, redactErrors, streamTranslation } from "./stream-translation.ts";
-import { callFailure, readErrorText, relayError } from "./upstream-error.ts";
+import { callFailure, relayError } from "./upstream-error.ts";
 
 export interface TranslateServices {
   readonly clock: ports.Clock;

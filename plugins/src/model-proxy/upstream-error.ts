@@ -1,9 +1,7 @@
-import type { Readable } from "node:stream";
-import { type Exchange, passStream, ports, type ServiceError } from "@portico/core";
-import { createDecoder, errorBody, isJsonObject, readUpstreamError } from "@portico/core/model-protocols";
+import { type Exchange, ports, type ServiceError } from "@portico/core";
+import { errorBody, isJsonObject, readErrorText, readUpstreamError } from "@portico/core/model-protocols";
 import { proxyErrors } from "./errors.ts";
 import { convertedAnswerHeaders } from "./header-filter.ts";
-import { ERROR_BYTES } from "./limits.ts";
 import type { Protocol } from "./protocol.ts";
 
 /**
@@ -61,25 +59,5 @@ function sameProtocolBody(
     return isComplete ? text : undefined;
   } catch {
     return undefined;
-  }
-}
-
-/** Reads the body up to a limit. A body that cannot be read counts as empty. */
-export async function readErrorText(answer: ports.ModelAnswer): Promise<string> {
-  try {
-    const decoder = createDecoder(answer.headers["content-encoding"]);
-    const body: Readable = decoder ? passStream(answer.body, decoder) : answer.body;
-    const chunks: Buffer[] = [];
-    let size = 0;
-    for await (const chunk of body as AsyncIterable<Buffer>) {
-      chunks.push(chunk.subarray(0, ERROR_BYTES - size));
-      size += chunk.length;
-      if (size >= ERROR_BYTES) break;
-    }
-    return Buffer.concat(chunks).toString("utf8");
-  } catch {
-    return "";
-  } finally {
-    answer.body.destroy();
   }
 }

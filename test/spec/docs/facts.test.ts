@@ -9,7 +9,7 @@ import { STREAM_EVENT_CHARACTERS } from "../../../core/src/model-protocols/read-
 import { ERROR_MESSAGE_CHARACTERS } from "../../../core/src/model-protocols/read-upstream-error.ts";
 import { DEFAULT_MAX_TOKENS, DEFAULT_MAX_TOKENS_THINKING } from "../../../core/src/model-protocols/request/parameters.ts";
 import { TOOL_ERROR_MARK } from "../../../core/src/model-protocols/turns/tool-error-mark.ts";
-import { ANSWER_BYTES, EMPTY_PLACEHOLDER } from "@portico/core/model-protocols";
+import { ANSWER_BYTES, ERROR_BYTES, EMPTY_PLACEHOLDER } from "@portico/core/model-protocols";
 import { START_PLACEHOLDER } from "../../../core/src/model-protocols/turns/turns-to-messages.ts";
 import * as limits from "../../../plugins/src/model-proxy/limits.ts";
 import { workflowServiceContract } from "../../../plugins/src/workflow-service/contract.ts";
@@ -33,7 +33,7 @@ describe("docs/areas/model-proxy.md", () => {
     ["a request body", kibibytes(limits.REQUEST_BYTES)],
     ["what is gathered", kibibytes(limits.GATHERED_BYTES)],
     ["what is held", kibibytes(limits.HELD_BYTES)],
-    ["an upstream's error", kibibytes(limits.ERROR_BYTES)],
+    ["an upstream's error", kibibytes(ERROR_BYTES)],
     ["an answer that is converted", kibibytes(ANSWER_BYTES)],
     ["what the event loop converts", kibibytes(limits.CONVERTED_HERE_BYTES)],
     ["the keep-alive", `${limits.KEEP_ALIVE_MS / 1000} s of silence`],

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { CALLERS } from "../../harness/callers.ts";
 import { type FakeUpstream, startFakeUpstream } from "../../harness/fake-upstream.ts";
 import { type ProxyApp, startProxy } from "../../harness/proxy-app.ts";
+import { json } from "../../harness/upstream-answers.ts";
 
 const MODEL = {
   id: "large",
@@ -61,6 +62,12 @@ describe("the settings of a model", () => {
     upstream.reset();
     await ask("/v1/chat/completions", CALLERS["chat-completions"].request("hello", { model: "small" }));
     expect((await upstream.request()).headers).not.toHaveProperty("x-team");
+  });
+
+  it("a secret header of a model stands in no error of the upstream", async () => {
+    upstream.answerNext(json(500, { error: { message: "Bad token a-secret-of-the-model", type: "server_error" } }));
+    const reply = await ask("/v1/chat/completions", CALLERS["chat-completions"].request("hello", { model: "large" }));
+    expect(await reply.text()).toContain("Bad token ***");
   });
 
   it("a body of the same protocol for a model without parameters passes byte for byte", async () => {

@@ -68,10 +68,11 @@ describe("a refusal that names a part of a converted request", () => {
 
   it.each([
     ["names no part", "You exceeded your quota"],
+    ["uses the name of a field as a word", "messages: roles must alternate between user and assistant"],
     ["says that the conversation is too long", "This model's maximum context length is 128000 tokens, with image tokens"],
   ])("is not answered if it %s", async (_, message) => {
     upstream.answerNext(refused(message));
-    const { status, text } = await ask({ messages: [{ role: "user", content: [image] }] });
+    const { status, text } = await ask({ messages: [{ role: "user", content: [image] }], metadata: { user_id: "u" } });
     expect([status, text]).toEqual([400, expect.stringContaining(message)]);
     expect(upstream.requests).toHaveLength(1);
   });

@@ -7,7 +7,7 @@ import { type ports, Secret } from "@portico/core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type OpenAdapter, openAdapter } from "../../conformance/open-adapter.ts";
 import { type FakeUpstream, startFakeUpstream } from "../../harness/fake-upstream.ts";
-import { json, never } from "../../harness/upstream-answers.ts";
+import { compress, json, never, stream, whole } from "../../harness/upstream-answers.ts";
 
 let upstream: FakeUpstream;
 beforeAll(async () => {
@@ -69,6 +69,19 @@ describe.each([
     expect(refused).toMatchObject({ name: "ModelRefused", status: 429, isPassing: true, retryAfterMs: 3000 });
     expect(refused.message).toContain("Too fast for");
     expect(refused.message).not.toContain(KEY);
+  });
+
+  it("reads the words of a refusal that is compressed", async () => {
+    const body = compress("gzip", JSON.stringify({ error: { type: "invalid_request_error", message: "No such thing" } }));
+    upstream.answerNext(whole(400, body, { "content-type": "application/json", "content-encoding": "gzip" }));
+    await expect(ask(provider, QUESTION, signal)).rejects.toThrow("No such thing");
+  });
+
+  it("lets go of an answer whose encoding it does not know", async () => {
+    const headers = { "content-type": "application/json", "content-encoding": "unknown" };
+    upstream.answerNext(stream(["?", new Promise<never>(() => {})], { headers }));
+    await expect(ask(provider, QUESTION, signal)).rejects.toMatchObject({ name: "AnswerBroken" });
+    await upstream.quiet();
   });
 
   it("rejects with the error of the port if the provider is unreachable", async () => {

@@ -2,12 +2,12 @@ import { pipeline } from "node:stream";
 import type { HttpProviderOptions, PostRequest } from "@portico/adapters/models/http-options";
 import { openHttpProvider, readCall } from "@portico/adapters/models/upstream-provider";
 import { defineAdapter, ports, Secret } from "@portico/core";
-import { type JsonObject, writeExactly } from "@portico/core/model-protocols";
+import { type JsonObject, readErrorText, writeExactly } from "@portico/core/model-protocols";
 import { createAwsSignature, readAwsCredentials } from "./bedrock/aws-signature.ts";
 import { EventStreamUnpacker } from "./bedrock/event-stream.ts";
 import { exceptionToError } from "./bedrock/exceptions.ts";
 import { encodeModel } from "./encode-model.ts";
-import { errorAnswer, errorText } from "./error-answer.ts";
+import { errorAnswer } from "./error-answer.ts";
 
 /** A provider of Messages models in Amazon Bedrock. */
 export interface BedrockOptions extends Omit<HttpProviderOptions, "baseUrl" | "dialect" | "models"> {
@@ -90,13 +90,13 @@ async function exchange(
   if (isStream && isEventStream(answer)) return unpacked(answer, provider);
   // A stream that is refused may have status 200 (Portkey-AI/gateway#1142).
   if (answer.status === 200 && !isStream) return answer;
-  let text = await errorText(answer);
+  let text = await readErrorText(answer);
   if (betas.length > 0 && /invalid beta flag/i.test(text)) {
     // Models differ in the betas that they take, and refuse the whole request for one other: anthropics/claude-code#49648, #56595.
     answer = await send([]);
     if (isStream && isEventStream(answer)) return unpacked(answer, provider);
     if (answer.status === 200 && !isStream) return answer;
-    text = await errorText(answer);
+    text = await readErrorText(answer);
   }
   const name = String(answer.headers["x-amzn-errortype"] ?? "");
   return errorAnswer(exceptionToError(name, text, answer.status === 200 ? 400 : answer.status), answer);

@@ -1,9 +1,9 @@
 import type { HttpProviderOptions, PostRequest } from "@portico/adapters/models/http-options";
 import { openHttpProvider, readCall } from "@portico/adapters/models/upstream-provider";
 import { defineAdapter, ports } from "@portico/core";
-import { type JsonObject, readUpstreamError, writeExactly } from "@portico/core/model-protocols";
+import { type JsonObject, readErrorText, readUpstreamError, writeExactly } from "@portico/core/model-protocols";
 import { encodeModel } from "./encode-model.ts";
-import { errorAnswer, errorText } from "./error-answer.ts";
+import { errorAnswer } from "./error-answer.ts";
 import { createGoogleToken, readGoogleToken } from "./vertex/google-token.ts";
 
 /** A provider of Messages models in Google's Vertex AI. */
@@ -72,12 +72,12 @@ async function exchange(
   const body = bodyOf(read.body);
   const answer = await post(path, headers, body);
   if (answer.status < 300) return answer;
-  const text = await errorText(answer);
+  const text = await readErrorText(answer);
   // One beta that the model lacks refuses the request: "Unexpected value(s) … for the `anthropic-beta` header" (vercel/ai#4431).
   if (headers["anthropic-beta"] === undefined || !/anthropic-beta/.test(text)) return refused(answer, text);
   delete headers["anthropic-beta"];
   const again = await post(path, headers, body);
-  return again.status < 300 ? again : refused(again, await errorText(again));
+  return again.status < 300 ? again : refused(again, await readErrorText(again));
 }
 
 function bodyOf(body: JsonObject): Buffer {

@@ -6,6 +6,7 @@ import {
   type JsonObject,
   type ModelEvent,
   readAnyAnswer,
+  readErrorText,
   readUpstreamError,
   readWholeAnswer,
   toBytes,
@@ -116,12 +117,12 @@ async function send(asked: Asked, written: WrittenRequest, signal: AbortSignal):
   const { provider } = asked;
   const first = await sendBody(asked, written.body, signal);
   if (isSuccess(first)) return first;
-  const text = await errorText(first);
+  const text = await readErrorText(first);
   const error = readUpstreamError(provider.protocol, first.status, text);
   const lighter = withoutRefusedPart(provider.protocol, written.body, first.status, error);
   const answer = lighter && (await sendBody(asked, lighter.body, signal));
   if (answer && isSuccess(answer)) return answer;
-  throw answer ? refusalOf(provider, answer, await errorText(answer)) : refusalOf(provider, first, text);
+  throw answer ? refusalOf(provider, answer, await readErrorText(answer)) : refusalOf(provider, first, text);
 }
 
 function sendBody({ provider, id, meter }: Asked, body: WrittenRequest["body"], signal: AbortSignal): Promise<ports.ModelAnswer> {
@@ -136,12 +137,12 @@ function isSuccess({ status }: ports.ModelAnswer): boolean {
 
 async function* eventsOf(provider: ports.ModelProvider, answer: ports.ModelAnswer): AsyncGenerator<readonly ModelEvent[], void> {
   const { protocol } = provider;
-  const decoder = createDecoder(answer.headers["content-encoding"]);
-  const whole = answer.whole && !decoder ? readWholeAnswer(protocol, answer.whole) : undefined;
-  if (whole) return yield whole;
-  const reader = readAnyAnswer(protocol, answer.headers);
-  const body = decoder ? passStream(answer.body, decoder) : answer.body;
   try {
+    const decoder = createDecoder(answer.headers["content-encoding"]);
+    const whole = answer.whole && !decoder ? readWholeAnswer(protocol, answer.whole) : undefined;
+    if (whole) return yield whole;
+    const reader = readAnyAnswer(protocol, answer.headers);
+    const body = decoder ? passStream(answer.body, decoder) : answer.body;
     for await (const chunk of body as AsyncIterable<Buffer>) {
       const events = reader.push(chunk);
       if (events.length === 0) continue;
@@ -160,26 +161,6 @@ function isOver(event: ModelEvent | undefined): boolean {
 
 function restored(event: ModelEvent, names: ReadonlyMap<string, string>): ModelEvent {
   return event.type === "tool-start" ? { ...event, name: names.get(event.name) ?? event.name } : event;
-}
-
-/** Bytes of an error that are read. */
-const ERROR_BYTES = 64 * 1024;
-
-async function errorText({ body }: ports.ModelAnswer): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  try {
-    for await (const chunk of body as AsyncIterable<Buffer>) {
-      chunks.push(chunk);
-      size += chunk.length;
-      if (size >= ERROR_BYTES) break;
-    }
-  } catch {
-    // What has arrived tells enough.
-  } finally {
-    body.destroy();
-  }
-  return Buffer.concat(chunks).toString("utf8");
 }
 
 const OWN: ReadonlySet<string> = new Set(["ModelUnreachable", "ModelTimeout", "ModelRefused", "ModelOverloaded", "AnswerBroken"]);
