@@ -5,8 +5,9 @@ import type { Reporter, TestCase } from "vitest/node";
 export function repeatedTests(file: string): Reporter {
   return {
     onTestCaseResult(test: TestCase) {
-      if (!test.diagnostic()?.retryCount) return;
-      const { message = "" } = test.result().errors?.[0] ?? {};
+      const { state, errors } = test.result();
+      if (!test.diagnostic()?.retryCount || state !== "passed") return;
+      const { message = "" } = errors?.[0] ?? {};
       const [cause] = message.split("\n");
       appendFileSync(file, `${test.module.relativeModuleId}: ${test.fullName} (${cause!.slice(0, 200)})\n`);
     },

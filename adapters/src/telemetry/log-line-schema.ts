@@ -79,6 +79,7 @@ const otherLines = {
   code: text("Code of the failure."),
   attempt: count("The attempt that is planned, from 2 on."),
   delayMs: milliseconds("Milliseconds until the planned attempt."),
+  key: count("Which of a provider's `keys` it is, counted from 1. Never its value."),
   keys: text("Names of keys of an `agent.json` that have no effect."),
   skill: text("Path of a skill in its agent's folder."),
   schedule: text("A schedule, with its source and agent."),
