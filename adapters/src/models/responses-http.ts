@@ -8,8 +8,10 @@ import {
   readErrorText,
   readUpstreamError,
   type RefusedPart,
+  type RefusedParts,
   refusal,
   refusedPart,
+  refusesPart,
   type ResponsesRequestBytes,
   stopAt,
 } from "@portico/core/model-protocols";
@@ -49,11 +51,13 @@ export const responsesHttp = defineAdapter({
     /** Sends the request again without a part that the upstream refuses, if it keeps its meaning without that part. */
     const ask = async (call: ports.ModelCall, bytes: Uint8Array, signal: AbortSignal): Promise<Asked> => {
       const parts: RefusedPart[] = [];
+      let named: RefusedParts["named"];
+      let last: RefusedPart | "named" | undefined;
       const facts = call.model === undefined ? {} : (upstream.facts?.(call.model) ?? {});
       let failure: ports.ModelAnswer | undefined;
       for (;;) {
         const converted = await converter.convert(
-          { bytes, owner, facts, refused: { parts, ofModels: learned.ofModels } },
+          { bytes, owner, facts, refused: { parts, named, ofModels: learned.ofModels } },
           signal,
         );
         if ("refused" in converted) {
@@ -61,22 +65,29 @@ export const responsesHttp = defineAdapter({
           return { failure: refusal({ kind: "invalid-request", message, param, details }) };
         }
         const { request } = converted;
-        const isSame = parts.length > 0 && !request.left.includes(parts.at(-1)!);
-        if (failure && isSame) return { failure };
-        const named = call.model === undefined ? {} : { model: call.model };
+        const isLeft = last === "named" ? request.isLighter : last === undefined || request.left.includes(last);
+        if (failure && !isLeft) return { failure };
+        const ofModel = call.model === undefined ? {} : { model: call.model };
         const answer = await upstream.send(
-          { headers: requestHeaders(call, request), query: "", body: request.body, ...named },
+          { headers: requestHeaders(call, request), query: "", body: request.body, ...ofModel },
           signal,
         );
-        if (answer.status >= 200 && answer.status < 300) return { request, answer };
+        const { status } = answer;
+        if (status >= 200 && status < 300) return { request, answer };
         const text = upstream.redact(await readErrorText(answer));
         signal.throwIfAborted();
-        const error = readUpstreamError("chat-completions", answer.status, text || undefined);
-        failure = refusal(error, answerHeaders(answer), answer.status);
-        const part = REPAIRABLE.has(answer.status) ? refusedPart(error) : undefined;
-        if (part === undefined || parts.includes(part)) return { failure };
-        learned.learn(request.model, part, error);
-        parts.push(part);
+        const error = readUpstreamError("chat-completions", status, text || undefined);
+        failure = refusal(error, answerHeaders(answer), status);
+        if (!refusesPart(status)) return { failure };
+        const part = refusedPart(error);
+        if (part === undefined ? named : parts.includes(part)) return { failure };
+        last = part ?? "named";
+        if (part === undefined) {
+          named = { status, error };
+        } else {
+          learned.learn(request.model, part, error);
+          parts.push(part);
+        }
       }
     };
 
@@ -117,9 +128,6 @@ export const responsesHttp = defineAdapter({
 type Asked =
   | { readonly failure: ports.ModelAnswer; readonly request?: undefined; readonly answer?: undefined }
   | { readonly failure?: undefined; readonly request: ResponsesRequestBytes; readonly answer: ports.ModelAnswer };
-
-/** The statuses with which vendors refuse a part of a request. */
-const REPAIRABLE: ReadonlySet<number> = new Set([400, 404, 422]);
 
 /** Headers that mean the same to every upstream. Those of the Messages protocol have no meaning here. */
 const SENT = ["traceparent", "tracestate", "baggage", "user-agent", "x-portico-trail"] as const;

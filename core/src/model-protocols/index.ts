@@ -34,7 +34,7 @@ export {
   type QuestionTurn,
   readQuestion,
 } from "./read-question.ts";
-export { withoutRefusedPart, type LighterRequest } from "./refused-part.ts";
+export { refusesPart, withoutRefusedPart, type LighterRequest } from "./refused-part.ts";
 export { readUpstreamError } from "./read-upstream-error.ts";
 export { readSignedToolId, signedToolId, toolIdForMessages } from "./tool-ids.ts";
 export { defaultMaxTokens } from "./request/parameters.ts";

@@ -1,6 +1,7 @@
 import { isRecord } from "../kit/json-object.ts";
 import type { ModelProtocol } from "../ports/models.ts";
 import type { JsonRecord } from "./fit/fitted-request.ts";
+import { isJsonObject } from "./json.ts";
 import type { ModelError } from "./model-events.ts";
 
 /** A request without what its provider refused. */
@@ -10,8 +11,12 @@ export interface LighterRequest {
   readonly dropped: readonly string[];
 }
 
-/** Statuses with which providers refuse a part of a request. */
 const REFUSALS: ReadonlySet<number> = new Set([400, 404, 413, 415, 422]);
+
+/** Whether providers refuse a part of a request with this status. */
+export function refusesPart(status: number): boolean {
+  return REFUSALS.has(status);
+}
 
 /** Parameters that tune an answer and do not decide what it is about. */
 const TUNING = [
@@ -33,8 +38,8 @@ const HINTS = ["cache_control", "reasoning_content", "reasoning_details", "stric
 
 /** Words of vendors for content that a model does not read. */
 const MEDIA: readonly (readonly [kind: string, words: RegExp, types: ReadonlySet<unknown>])[] = [
-  ["image", /\bimages?\b|image_url|\bvision\b|multimodal/, new Set(["image", "image_url"])],
-  ["document", /\bpdf\b|\bdocuments?\b|\bfiles?\b/, new Set(["document", "file"])],
+  ["image", /\bimages?\b|image_url|input_image|\bvision\b|multimodal/, new Set(["image", "image_url"])],
+  ["document", /\bpdf\b|\bdocuments?\b|\bfiles?\b|input_file|file_data|file_url/, new Set(["document", "file"])],
   ["audio", /\baudio\b/, new Set(["audio", "input_audio"])],
 ];
 
@@ -49,7 +54,7 @@ export function withoutRefusedPart(
   status: number,
   error: ModelError,
 ): LighterRequest | undefined {
-  if (!REFUSALS.has(status)) return undefined;
+  if (!refusesPart(status)) return undefined;
   const text = `"${error.param ?? ""}" ${error.message}`.toLowerCase();
   if (/context|too many tokens|prompt is too long/.test(text)) return undefined;
   return (
@@ -109,7 +114,7 @@ function withoutHint(body: JsonRecord, text: string): LighterRequest | undefined
   const strip = (value: unknown, depth: number): unknown => {
     if (depth === 0) return value;
     if (Array.isArray(value)) return value.map((each) => strip(each, depth - 1));
-    if (!isRecord(value)) return value;
+    if (!isJsonObject(value)) return value;
     return Object.fromEntries(
       Object.entries(value).flatMap(([key, each]) => (key === hint ? [] : [[key, strip(each, depth - 1)]])),
     );

@@ -1,4 +1,4 @@
-import { readUpstreamError, withoutRefusedPart } from "@portico/core/model-protocols";
+import { parseExactly, readUpstreamError, withoutRefusedPart, writeExactly } from "@portico/core/model-protocols";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { CALLERS } from "../../harness/callers.ts";
 import { type FakeUpstream, startFakeUpstream } from "../../harness/fake-upstream.ts";
@@ -137,5 +137,13 @@ describe("what is left out of a request of Messages", () => {
       messages: [{ role: "user", content: [{ type: "text", text: "b", ...mark }] }],
     };
     expect(JSON.stringify(without("cache_control: Extra inputs are not permitted", body)?.body)).not.toContain("cache_control");
+  });
+
+  it("is a mark alone: numbers with more digits than JavaScript has keep them", () => {
+    const body = parseExactly(
+      '{"messages":[],"tools":[{"cache_control":{},"input_schema":{"maximum":9007199254740993,"properties":{"a":{"maximum":1.00}}}}]}',
+    );
+    const lighter = without("cache_control: Extra inputs are not permitted", body as object);
+    expect(writeExactly(lighter!.body)).toContain('{"maximum":9007199254740993,"properties":{"a":{"maximum":1');
   });
 });

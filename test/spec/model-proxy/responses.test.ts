@@ -66,6 +66,41 @@ describe("a provider of the Responses API", () => {
       expect((await bodies()).map((body) => part(body) !== undefined)).toEqual([true, false]);
     });
 
+    const PDF = Buffer.from("%PDF-1.4\n").toString("base64");
+    const ofChat = (type: string, member: object) => ({ type, [type]: member });
+    it.each([
+      [
+        "image",
+        "Invalid 'input[0].content[0].image_url'. The model does not support image inputs.",
+        caller === "messages" ? image : ofChat("image_url", { url: `data:image/png;base64,${PNG}` }),
+      ],
+      [
+        "document",
+        "Invalid 'input[0].content[0].file_data'.",
+        caller === "messages"
+          ? { type: "document", source: { type: "base64", media_type: "application/pdf", data: PDF } }
+          : ofChat("file", { filename: "a.pdf", file_data: `data:application/pdf;base64,${PDF}` }),
+      ],
+    ] as const)(
+      "a refusal that names the %s is answered once without it, and its caller is told",
+      async (kind, message, part) => {
+        const messages = [{ role: "user", content: [part, { type: "text", text: "What is it?" }] }];
+        upstream.answerNext(json(400, { error: { message, type: "invalid_request_error", param: "input[0].content[0]" } }));
+        const reply = await proxy.post(path, request("", { messages, temperature: 0.5 }));
+        expect([reply.status, dropped(reply.headers)]).toEqual([200, [`messages.content.${kind}`]]);
+        const [first, second] = await bodies();
+        expect(first.input[0].content[0].type).toBe(kind === "image" ? "input_image" : "input_file");
+        expect(second).toMatchObject({
+          temperature: 0.5,
+          input: [{ content: [{ text: expect.stringContaining("that the provider refused") }, { text: "What is it?" }] }],
+        });
+        // The next request may have another image.
+        upstream.reset();
+        await proxy.post(path, request("", { messages }));
+        expect((await bodies()).map(({ input }) => input[0].content[0].type)).toEqual([first.input[0].content[0].type]);
+      },
+    );
+
     it("a part that a model refused is left out of its next requests from the beginning", async () => {
       upstream.answerAll(limited({ samples: false }));
       await proxy.post(path, request("hello", { temperature: 0.5 }));

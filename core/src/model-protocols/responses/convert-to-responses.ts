@@ -1,6 +1,8 @@
 import type { ModelFacts } from "../../ports/models.ts";
 import { wellFormedJson } from "../well-formed-json.ts";
 import { isJsonObject, type JsonObject, parseExactly, writeExactly } from "../json.ts";
+import type { ModelError } from "../model-events.ts";
+import { withoutRefusedPart } from "../refused-part.ts";
 import { ConversionRefused } from "../request/fields.ts";
 import { withParameters } from "../write-request.ts";
 import { type RefusedPart, type ResponsesRequest, requestToResponses, withoutRefused } from "./request-to-responses.ts";
@@ -15,6 +17,8 @@ export interface ResponsesRequestBytes {
   readonly dropped: readonly string[];
   /** The parts that were left out. */
   readonly left: readonly RefusedPart[];
+  /** Whether the part that `RefusedParts.named` names was left out. */
+  readonly isLighter: boolean;
   /** The names of tools that were replaced: the name that is sent, and the caller's name. */
   readonly toolNames: ReadonlyMap<string, string>;
   /** For `stopAt`. */
@@ -24,6 +28,8 @@ export interface ResponsesRequestBytes {
 /** What a provider does not accept. */
 export interface RefusedParts {
   readonly parts: readonly RefusedPart[];
+  /** A refusal of another part, which both protocols of callers have: an image, a document. */
+  readonly named?: { readonly status: number; readonly error: ModelError } | undefined;
   /** By model. */
   readonly ofModels: ReadonlyMap<string, readonly RefusedPart[]>;
 }
@@ -42,7 +48,9 @@ export function convertToResponses(
   const body = parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8"));
   if (!isJsonObject(body)) throw new ConversionRefused("(body)", "expected a JSON object");
   if (typeof body.model !== "string" || body.model === "") throw new ConversionRefused("model", "must be a string");
-  const converted = requestToResponses(body, owner, facts.images !== false);
+  const { named } = refused;
+  const lighter = named && withoutRefusedPart("messages", body, named.status, named.error);
+  const converted = requestToResponses((lighter?.body ?? body) as JsonObject, owner, facts.images !== false);
   let request: ResponsesRequest = { ...converted, body: withParameters(converted.body, facts) as JsonObject };
   const without = new Set([...(refused.ofModels.get(body.model) ?? []), ...refused.parts]);
   const left = [...without].filter((part) => {
@@ -54,8 +62,9 @@ export function convertToResponses(
     body: Buffer.from(wellFormedJson(write(request.body))),
     model: body.model,
     isStream: request.isStream,
-    dropped: request.dropped,
+    dropped: [...new Set([...(lighter?.dropped ?? []), ...request.dropped])],
     left,
+    isLighter: lighter !== undefined,
     toolNames: request.toolNames,
     stopSequences: request.stopSequences,
   };
