@@ -1,6 +1,7 @@
 import { loopAgentEngine } from "@portico/adapters/agent-engines/loop";
 import { systemClock } from "@portico/adapters/clock/system";
 import { randomIds } from "@portico/adapters/ids/random";
+import { messagesHttp } from "@portico/adapters/models/messages-http";
 import { chatHttp } from "@portico/adapters/models/chat-http";
 import { responsesHttp } from "@portico/adapters/models/responses-http";
 import { memoryTelemetry } from "@portico/adapters/telemetry/memory";
@@ -23,14 +24,15 @@ const look: ports.ToolDefinition = {
 
 const input = [{ type: "text" as const, text: 'please look {"at":"it"}' }];
 
+const ADAPTERS = { responses: responsesHttp, "chat-completions": chatHttp, messages: messagesHttp };
+
 async function play(
   id: string,
-  protocol: "responses" | "chat-completions",
+  protocol: keyof typeof ADAPTERS,
   upstream: FakeUpstream,
   history: readonly ports.ConversationMessage[] = [],
 ) {
-  const adapter = protocol === "responses" ? responsesHttp : chatHttp;
-  const provider = adapter({
+  const provider = ADAPTERS[protocol]({
     id,
     type: "test-vendor",
     baseUrl: upstream.baseUrl,
@@ -79,4 +81,26 @@ it("encrypted reasoning goes back in later turns to the provider that sealed it,
     expect(text).not.toContain(sealed("rs_1"));
     expect(text).toContain("look");
   }
+});
+
+it.each([
+  ["responses", "messages"],
+  ["responses", "chat-completions"],
+  ["messages", "chat-completions"],
+  ["messages", "responses"],
+] as const)("reasoning that came over %s is not sent over %s, if the provider of one id changes", async (first, then) => {
+  await using upstream = await startFakeUpstream();
+  const signed = { type: "thinking" as const, text: "I think", provider: "main", model: "echo-large" };
+  const { messages } = await play("main", first, upstream);
+  const before = upstream.requests.length;
+  const history = [
+    { role: "user" as const, parts: input },
+    { role: "assistant" as const, parts: [{ ...signed, signature: "c2lnbmVk", protocol: first }] },
+    ...messages,
+  ];
+  const { end, output } = await play("main", then, upstream, history);
+  expect([end, output]).toEqual(["completed", "tool result: seen"]);
+  const text = await (await upstream.request(before + 1)).text();
+  expect(text).toContain("tool result: seen");
+  for (const state of ["c2lnbmVk", sealed("rs_1"), "responses:", "reasoning_details"]) expect(text).not.toContain(state);
 });

@@ -248,7 +248,7 @@ class Loop {
     const { agent, model } = this.#turn;
     const { id, protocol } = provider;
     const { chat = ports.PUBLISHED_CHAT_DIALECT } = provider.facts?.(model) ?? {};
-    const asked = { provider: id, protocol, model, takesReasoning: chat.reasoningContent };
+    const asked = { provider: id, protocol, state: stateProtocol(provider), model, takesReasoning: chat.reasoningContent };
     const request: ModelRequest = {
       ...(agent.instructions && { system: agent.instructions }),
       messages: toMessages(said, asked),
@@ -269,11 +269,11 @@ class Loop {
     return [{ role: "user", parts: this.#turn.input }, ...this.#messages, ...this.#cut.prompt, ...this.#check.prompt];
   }
 
-  /** Adds the name of its model to thinking and to signed calls: no other model accepts them. */
+  /** Adds its model and protocol to thinking and to signed calls: no other model accepts them, and none in another form. */
   #labelled(part: ports.MessagePart): ports.MessagePart {
     const { provider, model } = this.#turn;
     const isItsOwn = part.type === "thinking" || (part.type === "tool_call" && part.signature !== undefined);
-    return isItsOwn ? { ...part, provider, model } : part;
+    return isItsOwn ? { ...part, provider, model, protocol: stateProtocol(this.#given.provider) } : part;
   }
 
   #count({ usage }: ModelAnswer): void {
@@ -298,6 +298,11 @@ class Loop {
       summary: this.#summary,
     };
   }
+}
+
+/** The protocol of signatures and sealed thinking. */
+function stateProtocol({ upstreamProtocol, protocol }: ports.ModelProvider): string {
+  return upstreamProtocol ?? protocol;
 }
 
 /** Why a turn ended with this answer, which calls no tool (open points 13). */

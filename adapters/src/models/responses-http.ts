@@ -94,6 +94,7 @@ export const responsesHttp = defineAdapter({
     const { setsParameters: _set, ...shown } = upstream;
     return {
       ...shown,
+      upstreamProtocol: "responses",
       // The name and the parameters are set here, in the upstream's own protocol.
       facts(model) {
         const { upstream: _name, parameters: _parameters, ...facts } = upstream.facts?.(model) ?? {};

@@ -97,8 +97,10 @@ export function defineModelProvider<const N extends Needs = Record<never, never>
     name: spec.name,
     port: models,
     needs: { ...spec.needs, clock, ids },
-    open: async (given, options: O, scope) =>
-      createProvider(await spec.open(given as unknown as Given<N> & ProviderPorts, options, scope), given as ProviderPorts),
+    open: async (given, options: O, scope) => ({
+      ...createProvider(await spec.open(given as unknown as Given<N> & ProviderPorts, options, scope), given as ProviderPorts),
+      upstreamProtocol: spec.name,
+    }),
   });
 }
 

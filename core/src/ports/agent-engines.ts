@@ -187,8 +187,8 @@ export interface ConversationMessage {
 export type MessagePart =
   | { readonly type: "text"; readonly text: string }
   /**
-   * `signature` and `redacted` are sent back, unchanged, to the model that made them. `provider` and `model` name that model if
-   * it is known.
+   * `signature` and `redacted` are sent back, unchanged, to the model that made them, over the protocol in which it made them. `provider`,
+   * `model` and `protocol` name both if they are known.
    */
   | {
       readonly type: "thinking";
@@ -197,6 +197,7 @@ export type MessagePart =
       readonly redacted?: string | undefined;
       readonly provider?: string | undefined;
       readonly model?: string | undefined;
+      readonly protocol?: string | undefined;
     }
   | { readonly type: "media"; readonly mediaType: string; readonly name?: string | undefined; readonly data: string }
   /** A summary of all messages before it (`TurnSummary`). The only part of its message, which has the role `user`. */
@@ -207,10 +208,11 @@ export type MessagePart =
       readonly toolId: string;
       readonly name: string;
       readonly arguments: unknown;
-      /** Sent back, unchanged, to the model that made it, which `provider` and `model` name. */
+      /** Sent back, unchanged, to the model that made it, which `provider`, `model` and `protocol` name. */
       readonly signature?: string | undefined;
       readonly provider?: string | undefined;
       readonly model?: string | undefined;
+      readonly protocol?: string | undefined;
       /** Written by the service, and not by engines: how a person decided about the call. */
       readonly decision?: CallDecision | undefined;
     }

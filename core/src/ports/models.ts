@@ -12,6 +12,11 @@ export interface ModelProvider {
   readonly type: string;
   readonly protocol: ModelProtocol;
   /**
+   * The name of the protocol of its upstream, if it converts. Signatures and sealed thinking of one upstream protocol are not sent to another,
+   * for a provider's configuration can change. Default: `protocol`.
+   */
+  readonly upstreamProtocol?: string;
+  /**
    * What it knows of a model, without waiting: callers ask with each call. Code that writes a request for the model follows it. Default:
    * nothing is known, and the model accepts its protocol as published.
    */

@@ -6,6 +6,8 @@ import type { RequestMessage, RequestTool } from "../../models/call/model-reques
 /** The model that gets the prompt. Its own thinking is sent back to it. */
 export interface AskedModel {
   readonly protocol: ports.ModelProtocol;
+  /** The protocol of its signatures and its sealed thinking. */
+  readonly state: string;
   /** Provider configuration id. */
   readonly provider: string;
   readonly model: string;
@@ -62,8 +64,9 @@ function toMessage({ role, parts }: ports.ConversationMessage, asked: AskedModel
 }
 
 /** A signature is sent back to the model that made it. */
-function signatureOf({ signature, provider, model }: Extract<ports.MessagePart, { type: "tool_call" }>, asked: AskedModel) {
-  return provider === asked.provider && model === asked.model ? signature : undefined;
+function signatureOf(part: Extract<ports.MessagePart, { type: "tool_call" }>, asked: AskedModel): string | undefined {
+  const { provider, model, protocol } = part;
+  return provider === asked.provider && model === asked.model && protocol === asked.state ? part.signature : undefined;
 }
 
 const SUMMARY_HEAD = "[The conversation has become too long to be shown whole. You wrote this summary of its earlier part.]";
@@ -91,8 +94,8 @@ function toSaid(part: ports.MessagePart, protocol: ports.ModelProtocol): JsonObj
  * thinking without a signature again only within a turn, between a tool's call and its result.
  */
 function toThinking(part: Extract<ports.MessagePart, { type: "thinking" }>, asked: AskedModel, isNow: boolean): JsonObject[] {
-  const { text, signature, redacted, provider = asked.provider, model = asked.model } = part;
-  if (provider !== asked.provider || model !== asked.model) return [];
+  const { text, signature, redacted, provider = asked.provider, model = asked.model, protocol = asked.state } = part;
+  if (provider !== asked.provider || model !== asked.model || protocol !== asked.state) return [];
   if (asked.protocol === "chat-completions" && !asked.takesReasoning) return [];
   if (redacted !== undefined) return [{ type: "redacted_thinking", data: redacted }];
   if (signature !== undefined) return [{ type: "thinking", thinking: text, signature }];
