@@ -42,7 +42,11 @@ const choice: ports.ToolDefinition = {
   id: "own/look",
   name: "look",
   description: "Looks",
-  inputSchema: { type: "object", anyOf: [{ required: ["a"] }, { required: ["b"] }], properties: { a: {}, b: {} } },
+  inputSchema: {
+    type: "object",
+    anyOf: [{ required: ["a"] }, { required: ["b"] }],
+    properties: { a: { type: "array" }, b: { type: "array", items: [{ type: "string" }] } },
+  },
   riskLevel: "low",
   requiresConfirmation: false,
   idempotent: false,

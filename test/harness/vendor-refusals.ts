@@ -34,11 +34,29 @@ const published: Rule = ({ tools = [], messages }) => {
   const called = messages.flatMap((message: any) => message.tool_calls ?? []);
   for (const { function: named } of [...tools, ...called])
     if (!CHAT_NAME.test(named.name)) return `Invalid function name '${named.name.slice(0, 9)}…'`;
-  for (const { function: named } of tools)
-    if (["anyOf", "oneOf", "allOf"].some((key) => key in (named.parameters ?? {})))
+  for (const { function: named } of tools) {
+    const { parameters } = named;
+    if (["anyOf", "oneOf", "allOf"].some((key) => key in (parameters ?? {})))
       return "Invalid schema for function: schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf' at the top level";
-  return undefined;
+    // spring-projects/spring-ai#4776, ruvnet/ruflo#1294
+    if (parameters && !parameters.properties)
+      return `Invalid schema for function '${named.name}': object schema missing properties.`;
+    if (schemasOf(parameters).some(({ type, items }) => type === "array" && (!items || Array.isArray(items))))
+      return `Invalid schema for function '${named.name}': array schema missing items.`;
+  }
+  return twice(tools.map(({ function: named }: any) => named.name)) ? "Tool names must be unique." : undefined;
 };
+
+/** The schema and all schemas within it. */
+function schemasOf(schema: any): any[] {
+  if (typeof schema !== "object" || schema === null) return [];
+  const { properties = {}, items = [], anyOf = [], oneOf = [], allOf = [], additionalProperties } = schema;
+  return [schema, ...[Object.values(properties), items, anyOf, oneOf, allOf, additionalProperties].flat().flatMap(schemasOf)];
+}
+
+function twice(names: readonly string[]): boolean {
+  return new Set(names).size < names.length;
+}
 
 /** A result belongs to a call of the message before it, and each call has one: platform.openai.com/docs/guides/function-calling. */
 const paired: Rule = ({ messages }) => {
@@ -63,9 +81,9 @@ const paired: Rule = ({ messages }) => {
   return undefined;
 };
 
-/** block/goose#5998, kibitz#87: a message of a user must say something. */
+/** block/goose#5998, kibitz#87, earendil-works/pi#3365: a message must say something, or call a tool. */
 const said: Rule = ({ messages }) =>
-  messages.some(({ role, content }: any) => role === "user" && typeof content === "string" && content.trim() === "")
+  messages.some(({ content, tool_calls }: any) => (typeof content === "string" ? content.trim() === "" : !content && !tool_calls))
     ? "messages: content must not be empty"
     : undefined;
 
@@ -121,6 +139,50 @@ const REFUSALS = {
   ],
   /** docs.anthropic.com/en/api/messages, and the errors in anthropics/claude-code#56174. */
   anthropic: [
+    // danny-avila/LibreChat#13162
+    ({ tools = [] }) => (twice(tools.map(({ name }: any) => name)) ? "tools: Tool names must be unique." : undefined),
+    // tghamm/Anthropic.SDK#50
+    (body) => {
+      const marks = JSON.stringify(body).split('"cache_control":{').length - 1;
+      return marks > 4 ? `A maximum of 4 blocks with cache_control may be provided. Found ${marks}.` : undefined;
+    },
+    // langgenius/dify#17545
+    ({ tools = [], messages }) =>
+      tools.length === 0 && JSON.stringify(messages).includes('"tool_use"')
+        ? "Requests which include `tool_use` or `tool_result` blocks must define tools."
+        : undefined,
+    // kintone/mcp-server#553, openclaw/openclaw#29416
+    ({ tools = [] }) =>
+      tools
+        .flatMap(({ input_schema }: any) => schemasOf(input_schema))
+        .some(
+          (schema: any) =>
+            Array.isArray(schema.items) ||
+            typeof schema.exclusiveMinimum === "boolean" ||
+            typeof schema.required === "boolean" ||
+            schema.type === "any" ||
+            "patternProperties" in schema,
+        )
+        ? "tools.0.custom.input_schema: JSON schema is invalid. It must match JSON Schema draft 2020-12"
+        : undefined,
+    // anthropics/claude-code#49720
+    ({ messages }) => {
+      const blocks = messages.flatMap(({ content }: any) => (Array.isArray(content) ? content : []));
+      const images = blocks.filter(({ type, source }: any) => type === "image" && source.media_type === "image/png");
+      const widths = images.map(({ source }: any) => Buffer.from(source.data, "base64").readUInt32BE(16));
+      return widths.length > 20 && Math.max(...widths) > 2_000
+        ? "image dimensions exceed max allowed size for many-image requests: 2000 pixels"
+        : undefined;
+    },
+    // BerriAI/litellm#35808, platform.claude.com/docs, Structured outputs
+    ({ output_config }) => {
+      const schemas = schemasOf(output_config?.format?.schema);
+      if (schemas.some(({ type, additionalProperties }) => type === "object" && additionalProperties !== false))
+        return "output_config.format.schema: For 'object' type, 'additionalProperties' must be explicitly set to false";
+      return schemas.some((schema) => "minimum" in schema || "maxLength" in schema)
+        ? "output_config.format.schema: property 'minimum' is not supported"
+        : undefined;
+    },
     ({ messages }) => {
       const isBlank = (block: any) => block.type === "text" && block.text.trim() === "";
       const isEmpty = messages.some(({ content }: any) =>

@@ -2,12 +2,13 @@ import { isRecord } from "../../kit/json-object.ts";
 import { isBlank } from "../../kit/text.ts";
 import type { ChatDialect, ModelFacts } from "../../ports/models.ts";
 import { PUBLISHED_CHAT_DIALECT } from "../../ports/models.ts";
+import { fitCacheMarks } from "./cache-marks.ts";
 import { CallIds } from "./call-ids.ts";
 import { strictTurns, withAssistantBefore } from "./chat-turns.ts";
 import { fitMediaPart } from "./fit-media-part.ts";
-import { changed, EMPTY_PLACEHOLDER, type FittedRequest, type JsonRecord } from "./fitted-request.ts";
+import { changed, distinctTools, EMPTY_PLACEHOLDER, type FittedRequest, type JsonRecord, NO_OUTPUT } from "./fitted-request.ts";
 import { ToolNames } from "./tool-names.ts";
-import { withoutTopLevelChoice } from "./tool-schema.ts";
+import { fitToolSchema } from "./tool-schema.ts";
 
 /** The longest name of a tool in the API reference of Chat Completions. */
 const TOOL_NAME = 64;
@@ -33,19 +34,27 @@ export function fitChatRequest(body: JsonRecord, facts: ModelFacts): FittedReque
   const fitting: Fitting = {
     dialect,
     takesImages: images !== false,
-    names: new ToolNames(TOOL_NAME),
+    names: new ToolNames(TOOL_NAME, { beginsWithLetter: true }),
     ids: new CallIds(dialect.toolIds, CALL_ID),
     dropped: new Set(),
   };
-  const { names } = fitting;
+  const { names, dropped } = fitting;
   const fitted: Record<string, unknown> = { ...body };
-  if (Array.isArray(body["tools"])) fitted["tools"] = body["tools"].map((tool) => fitTool(tool, names));
+  if (Array.isArray(body["tools"])) {
+    const tools = body["tools"].map((tool) => fitTool(tool, names));
+    fitted["tools"] = distinctTools(tools, nameOfTool, dropped);
+  }
   const choice = body["tool_choice"];
   if (isRecord(choice)) fitted["tool_choice"] = fitNamed(choice, names);
   if (Array.isArray(body["messages"])) fitted["messages"] = fitMessages(body["messages"], fitting);
+  if (dialect.cacheMarks && fitCacheMarks(fitted)) dropped.add("cache_control");
   fitSampling(fitted, fitting);
   fitEffort(fitted, fitting);
-  return { body: fitted, toolNames: names.originals, dropped: [...fitting.dropped] };
+  return { body: fitted, toolNames: names.originals, dropped: [...dropped] };
+}
+
+function nameOfTool(tool: unknown): unknown {
+  return isRecord(tool) && isRecord(tool["function"]) ? tool["function"]["name"] : undefined;
 }
 
 function fitSampling(fitted: Record<string, unknown>, { dialect, dropped }: Fitting): void {
@@ -71,7 +80,7 @@ function fitTool(tool: unknown, names: ToolNames): unknown {
   if (!isRecord(tool) || !isRecord(tool["function"])) return tool;
   const named = fitNamed(tool, names);
   const called = named["function"] as JsonRecord;
-  const parameters = withoutTopLevelChoice(called["parameters"]);
+  const parameters = fitToolSchema(called["parameters"]);
   return parameters === called["parameters"] ? named : { ...named, function: { ...called, parameters } };
 }
 
@@ -91,8 +100,13 @@ function fitMessages(messages: readonly unknown[], fitting: Fitting): readonly u
 function fitMessage(message: JsonRecord, fitting: Fitting): JsonRecord {
   const { dialect, names, ids } = fitting;
   if (message["role"] === "user") return changed(message, { content: fitContent(message["content"], fitting) });
-  if (message["role"] === "tool") return changed(message, { tool_call_id: ids.answered(message["tool_call_id"]) });
-  if (message["role"] !== "assistant" || !Array.isArray(message["tool_calls"])) return message;
+  if (message["role"] === "tool")
+    return changed(message, {
+      tool_call_id: ids.answered(message["tool_call_id"]),
+      content: said(message["content"], NO_OUTPUT),
+    });
+  if (message["role"] !== "assistant") return message;
+  if (!Array.isArray(message["tool_calls"])) return changed(message, { content: said(message["content"], EMPTY_PLACEHOLDER) });
   ids.next();
   const made = message["tool_calls"].map((call) =>
     isRecord(call) ? changed(fitNamed(call, names), { id: ids.called(call["id"]) }) : call,
@@ -104,8 +118,13 @@ function fitMessage(message: JsonRecord, fitting: Fitting): JsonRecord {
   return { ...message, tool_calls: calls, ...(lacksReasoning && { reasoning_content: "" }) };
 }
 
+/** MiniMax and GLM refuse messages without a text, also of tools: "chat content is empty" (earendil-works/pi#3365). */
+function said(content: unknown, placeholder: string): unknown {
+  return typeof content === "string" && isBlank(content) ? placeholder : content;
+}
+
 function fitContent(content: unknown, fitting: Fitting): unknown {
-  if (typeof content === "string") return isBlank(content) ? EMPTY_PLACEHOLDER : content;
+  if (typeof content === "string") return said(content, EMPTY_PLACEHOLDER);
   if (!Array.isArray(content)) return content;
   const parts = content.map((part) => (isRecord(part) ? fitPart(part, fitting) : part));
   // Servers of models without images often accept only a text: DayuanJiang/next-ai-draw-io#326.

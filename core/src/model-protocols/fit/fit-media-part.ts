@@ -16,7 +16,7 @@ export function fitMediaPart(part: JsonRecord, takesImages: boolean): JsonRecord
   if (!takesImages) return noted(imageNote(head?.[1] ?? "at an address"));
   if (!head) return part;
   const data = url.slice(head[0].length);
-  const fitted = fitImage(head[1]!, data, false);
+  const fitted = fitImage(head[1]!, data);
   if ("note" in fitted) return noted(fitted.note);
   return fitted.mediaType === head[1]
     ? part

@@ -2,12 +2,14 @@ import { isRecord } from "../../kit/json-object.ts";
 import { isBlank } from "../../kit/text.ts";
 import type { MessagesDialect, ModelFacts } from "../../ports/models.ts";
 import { PUBLISHED_MESSAGES_DIALECT } from "../../ports/models.ts";
+import { fitAnswerSchema } from "./answer-schema.ts";
+import { fitCacheMarks } from "./cache-marks.ts";
 import { CallIds } from "./call-ids.ts";
-import { fitImage, imageNote } from "./fit-image.ts";
+import { fitImage, imageNote, MESSAGES_IMAGES, MESSAGES_MANY_IMAGES } from "./fit-image.ts";
 import { fitThinking } from "./fit-thinking.ts";
-import { changed, EMPTY_PLACEHOLDER, type FittedRequest, type JsonRecord } from "./fitted-request.ts";
+import { changed, distinctTools, EMPTY_PLACEHOLDER, type FittedRequest, type JsonRecord } from "./fitted-request.ts";
 import { ToolNames } from "./tool-names.ts";
-import { withoutTopLevelChoice } from "./tool-schema.ts";
+import { fitToolSchema } from "./tool-schema.ts";
 
 /** The longest name of a tool in the API reference of Messages. */
 const TOOL_NAME = 128;
@@ -18,6 +20,8 @@ const GO_ON = "(continue)";
 /** What the parts of one request need. */
 interface Fitting {
   readonly takesImages: boolean;
+  /** The most pixels of a side of an image. */
+  readonly pixels: number;
   readonly names: ToolNames;
   readonly ids: CallIds;
   readonly dropped: Set<string>;
@@ -28,13 +32,18 @@ export function fitMessagesRequest(body: JsonRecord, facts: ModelFacts): FittedR
   const { messages: dialect = PUBLISHED_MESSAGES_DIALECT, images } = facts;
   const fitting: Fitting = {
     takesImages: images !== false,
+    pixels: countImages(body["messages"]) > MANY_IMAGES ? MESSAGES_MANY_IMAGES : MESSAGES_IMAGES,
     names: new ToolNames(TOOL_NAME),
     ids: new CallIds("any", Number.POSITIVE_INFINITY),
     dropped: new Set(),
   };
   const { names, dropped } = fitting;
   const fitted: Record<string, unknown> = { ...body };
-  if (Array.isArray(body["tools"])) fitted["tools"] = body["tools"].map((tool) => fitTool(tool, names));
+  if (Array.isArray(body["tools"])) {
+    const tools = body["tools"].map((tool) => fitTool(tool, names));
+    fitted["tools"] = distinctTools(tools, (tool) => (isRecord(tool) ? tool["name"] : undefined), dropped);
+  }
+  if (Array.isArray(body["system"])) fitSystem(fitted, body["system"]);
   const choice = body["tool_choice"];
   if (isRecord(choice) && "name" in choice) fitted["tool_choice"] = changed(choice, { name: names.accepted(choice["name"]) });
   if (Array.isArray(body["messages"])) {
@@ -42,7 +51,10 @@ export function fitMessagesRequest(body: JsonRecord, facts: ModelFacts): FittedR
       isRecord(message) ? changed(message, { content: fitContent(message["content"], fitting) }) : message,
     );
     fitted["messages"] = dialect.prefill ? messages : withoutPrefill(messages);
+    fitToolsOfHistory(fitted, messages);
   }
+  if (fitCacheMarks(fitted)) dropped.add("cache_control");
+  fitFormat(fitted);
   const most = dialect.maxTokens;
   if (most !== undefined && typeof fitted["max_tokens"] === "number" && fitted["max_tokens"] > most) fitted["max_tokens"] = most;
   fitThinking(fitted, dialect, dropped);
@@ -62,6 +74,46 @@ function fitSampling(fitted: Record<string, unknown>, { sampling }: MessagesDial
   };
   if (sampling === "none") for (const field of ["temperature", "top_p", "top_k"]) leaveOut(field);
   if (sampling === "one" && fitted["temperature"] !== undefined) leaveOut("top_p");
+}
+
+/** A request with more images has the stricter limit. */
+const MANY_IMAGES = 20;
+
+function countImages(list: unknown): number {
+  if (!Array.isArray(list)) return 0;
+  return list.reduce<number>((count, each: unknown) => {
+    if (!isRecord(each)) return count;
+    return count + (each["type"] === "image" ? 1 : countImages(each["content"]));
+  }, 0);
+}
+
+function fitSystem(fitted: Record<string, unknown>, blocks: readonly unknown[]): void {
+  const said = blocks.filter((block) => !isBlankText(block));
+  if (said.length > 0) fitted["system"] = said;
+  else delete fitted["system"];
+}
+
+/**
+ * Services refuse calls of tools in the conversation without tools in the request, such as a request for its summary: "toolConfig field must
+ * be defined" (langgenius/dify#17545, aws-samples/bedrock-access-gateway#239). The called tools are named then, and no tool may be called.
+ */
+function fitToolsOfHistory(fitted: Record<string, unknown>, messages: readonly unknown[]): void {
+  const { tools } = fitted;
+  if (Array.isArray(tools) && tools.length > 0) return;
+  const blocks = messages.flatMap((message) =>
+    isRecord(message) && Array.isArray(message["content"]) ? (message["content"] as readonly unknown[]) : [],
+  );
+  const called = blocks.flatMap((block) => (isRecord(block) && block["type"] === "tool_use" ? [block["name"]] : []));
+  if (called.length === 0) return;
+  fitted["tools"] = [...new Set(called)].map((name) => ({ name, input_schema: { type: "object", properties: {} } }));
+  fitted["tool_choice"] = { type: "none" };
+}
+
+function fitFormat(fitted: Record<string, unknown>): void {
+  const config = fitted["output_config"];
+  const format = isRecord(config) ? config["format"] : undefined;
+  if (isRecord(config) && isRecord(format) && format["type"] === "json_schema")
+    fitted["output_config"] = { ...config, format: { ...format, schema: fitAnswerSchema(format["schema"]) } };
 }
 
 function fitContent(content: unknown, fitting: Fitting): unknown {
@@ -98,14 +150,14 @@ function fitBlock(block: unknown, fitting: Fitting): unknown {
   }
 }
 
-function fitImageBlock(block: JsonRecord, { takesImages, dropped }: Fitting): JsonRecord {
+function fitImageBlock(block: JsonRecord, { takesImages, pixels, dropped }: Fitting): JsonRecord {
   const source = isRecord(block["source"]) ? block["source"] : {};
   const declared = typeof source["media_type"] === "string" ? source["media_type"] : "at an address";
   const data = source["type"] === "base64" ? source["data"] : undefined;
   const fitted = !takesImages
     ? { note: imageNote(declared) }
     : typeof data === "string"
-      ? fitImage(declared, data, true)
+      ? fitImage(declared, data, pixels)
       : { mediaType: declared };
   if ("note" in fitted) {
     dropped.add("messages.content.image");
@@ -130,7 +182,7 @@ function isBlankText(block: unknown): boolean {
 
 function fitTool(tool: unknown, names: ToolNames): unknown {
   if (!isRecord(tool) || !("input_schema" in tool)) return tool;
-  return changed(tool, { name: names.accepted(tool["name"]), input_schema: withoutTopLevelChoice(tool["input_schema"]) });
+  return changed(tool, { name: names.accepted(tool["name"]), input_schema: fitToolSchema(tool["input_schema"]) });
 }
 
 /** Newer models refuse it: "This model does not support assistant message prefill" (platform.claude.com/docs, What's new in Claude 4.6). */

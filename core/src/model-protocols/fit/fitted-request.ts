@@ -13,8 +13,29 @@ export interface FittedRequest {
 
 /** Stands for a message without content, which vendors refuse. */
 export const EMPTY_PLACEHOLDER = "(empty message)";
+/** Stands for the result of a tool that gave none, which vendors refuse. */
+export const NO_OUTPUT = "(no output)";
 
 /** The object with these values; itself if it has them. */
 export function changed(object: JsonRecord, values: JsonRecord): JsonRecord {
   return Object.entries(values).every(([key, value]) => object[key] === value) ? object : { ...object, ...values };
+}
+
+/**
+ * The tools, each name once. Vendors refuse a request with two tools of one name (danny-avila/LibreChat#13162): the first one stays, which a
+ * caller finds first.
+ */
+export function distinctTools(
+  tools: readonly unknown[],
+  nameOf: (tool: unknown) => unknown,
+  dropped: Set<string>,
+): readonly unknown[] {
+  const names = new Set<unknown>();
+  return tools.filter((tool) => {
+    const name = nameOf(tool);
+    const isFirst = name === undefined || !names.has(name);
+    names.add(name);
+    if (!isFirst) dropped.add("tools");
+    return isFirst;
+  });
 }

@@ -1,7 +1,7 @@
 import { MESSAGES_FIELDS } from "../convert-request.ts";
 import { CallIds } from "../fit/call-ids.ts";
 import { ToolNames } from "../fit/tool-names.ts";
-import { withoutTopLevelChoice } from "../fit/tool-schema.ts";
+import { fitToolSchema } from "../fit/tool-schema.ts";
 import { isJsonObject, type Json, type JsonObject, type JsonObjectDraft } from "../json.ts";
 import { readMessagesEffort } from "../request/effort.ts";
 import {
@@ -102,7 +102,7 @@ function toolsToResponses(body: JsonObject, request: JsonObjectDraft, names: Too
   if (tools === undefined) return;
   request.tools = (tools as readonly JsonObject[]).map((tool) => {
     const { name, description, parameters: stated, strict } = tool.function as JsonObject;
-    const parameters = withoutTopLevelChoice(stated) as JsonObject;
+    const parameters = fitToolSchema(stated) as JsonObject;
     // Strict schemas of Messages may have optional properties, which the vendor refuses.
     const isLoose = strict === true && !isStrictSchema(parameters);
     if (isLoose) dropped.add("tools.strict");
