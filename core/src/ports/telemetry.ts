@@ -206,6 +206,8 @@ export interface MeasuredModelCall {
   /** What it cost, if usage is counted and its model has a price. */
   readonly cost?: number | undefined;
   readonly currency?: string | undefined;
+  /** Fields of the request that were left out for this model, and content that a note replaces: `messages.content.image`. Names, no values. */
+  readonly dropped?: readonly string[] | undefined;
   /** A code, if the call failed. */
   readonly error?: string | undefined;
 }

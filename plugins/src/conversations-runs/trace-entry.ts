@@ -20,6 +20,8 @@ export const traceEntry = v.object({
   /** Of a model call, by the price table. */
   cost: v.optional(v.number()),
   currency: v.optional(text),
+  /** Of a model call: fields of its request that were left out for this model, with commas between them, as in `x-portico-dropped`. */
+  dropped: v.optional(text),
   /** A code, if it failed. */
   error: v.optional(text),
   /** Of a tool's call that waited for a person: how, when (ISO 8601) and by whom it was decided, and whether its arguments were changed. */

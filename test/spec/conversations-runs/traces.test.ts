@@ -1,6 +1,10 @@
-import { defineAdapter, ports } from "@portico/core";
+import { loopAgentEngine } from "@portico/adapters/agent-engines/loop";
+import { messagesHttp } from "@portico/adapters/models/messages-http";
+import { functionTools } from "@portico/adapters/tools/functions";
+import { defineAdapter, ports, Secret } from "@portico/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AgentClient, type AgentService, startAgentService } from "../../harness/agent-app.ts";
+import { startFakeUpstream } from "../../harness/fake-upstream.ts";
 import { untilStopped } from "../../harness/scripted-agent.ts";
 
 /** Tools of the test: one answers, one says that it failed. */
@@ -18,6 +22,8 @@ const tools = defineAdapter({
     call: async ({ toolId }) => ({ content: [{ type: "text", text: "Secret result" }], isError: toolId === "Miss" }),
   }),
 });
+
+const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 interface Entry {
   readonly kind: string;
@@ -43,7 +49,16 @@ beforeAll(async () => {
   });
   [owner, member] = await Promise.all([service.connect("owner"), service.connect("member")]);
   service.engine.on("Look it up", async (turn, { callTool, modelCalled, say, signal }) => {
-    modelCalled!({ ...call, durationMs: 0, firstTokenMs: 0, inputTokens: 12, outputTokens: 3, cost: 0.5, currency: "EUR" });
+    modelCalled!({
+      ...call,
+      durationMs: 0,
+      firstTokenMs: 0,
+      inputTokens: 12,
+      outputTokens: 3,
+      cost: 0.5,
+      currency: "EUR",
+      dropped: ["temperature", "top_p"],
+    });
     await callTool({ toolId: "Look", arguments: { query: "Secret argument" } }, signal);
     await callTool({ toolId: "Miss", arguments: {} }, signal);
     modelCalled!({ ...call, durationMs: 0, error: "upstream_timeout" });
@@ -85,7 +100,7 @@ describe("GET /api/runs/:id/trace", () => {
     ]);
     expect(entries[3]).toMatchObject({
       ...{ provider: "main", first_token_ms: 0, input_tokens: 12, output_tokens: 3 },
-      ...{ cost: 0.5, currency: "EUR" },
+      ...{ cost: 0.5, currency: "EUR", dropped: "temperature, top_p" },
     });
     expect(entries[6]).not.toHaveProperty("cost");
     expect(turn.trace.usage).toEqual({ inputTokens: 12, outputTokens: 3, cost: 0.5, currency: "EUR" });
@@ -109,6 +124,46 @@ describe("GET /api/runs/:id/trace", () => {
     const model = (await entriesOf(runId)).find(({ kind }) => kind === "model");
     expect(model).toMatchObject({ name: "demo", provider: "demo", first_token_ms: expect.any(Number) });
     expect(model!.first_token_ms).toBeLessThanOrEqual(model!.duration_ms);
+  });
+
+  it("names what was left out of the request of a model call, because the model does not take it", async () => {
+    await using upstream = await startFakeUpstream();
+    const models = [{ id: "echo-large", images: false as const }];
+    await using own = await startAgentService({
+      agents: new Map([["blind", { name: "Blind", provider: "main", model: "echo-large", tools: ["See"] }]]),
+      adapters: [
+        messagesHttp({
+          id: "main",
+          type: "vendor",
+          baseUrl: upstream.baseUrl,
+          credential: new Secret("sk-key-0123456789"),
+          models,
+        }),
+        functionTools({
+          tools: [
+            {
+              ...{
+                name: "See",
+                description: "Sees",
+                inputSchema: { type: "object" },
+                riskLevel: "low",
+                requiresConfirmation: false,
+              },
+              run: async () => ({ content: [{ type: "image", mimeType: "image/png", data: PNG }], isError: false }),
+            },
+          ],
+        }),
+        loopAgentEngine({}),
+      ],
+    });
+    const client = await own.connect("owner");
+    const { clientRequestId } = await client.start("please See", {}, { agentId: "blind" });
+    const { runId } = (await client.ended(clientRequestId)).data;
+    const { entries } = (await own.call("owner", "GET", `/api/runs/${runId}/trace`)).body.turns[0].trace;
+    expect(entries.filter(({ kind }: Entry) => kind === "model").map(({ dropped }: Entry) => dropped)).toEqual([
+      undefined,
+      "messages.content.image",
+    ]);
   });
 
   it("contains no prompt, argument, result or answer", async () => {

@@ -59,6 +59,22 @@ it.each<[string, Answer, object]>([
   expect(JSON.stringify(telemetry.modelCalls)).not.toContain("hidden-word");
 });
 
+it("a model call tells what was left out of its request, because the model does not take it or its provider refused it", async () => {
+  upstream.reset();
+  upstream.answerNext(
+    json(400, { type: "error", error: { type: "invalid_request_error", message: "temperature: is not supported" } }),
+  );
+  const telemetry = createMemoryTelemetry();
+  const models = [{ id: "echo-large", images: false as const }];
+  const blind = messagesHttp({ id: "main", type: "vendor", baseUrl: upstream.baseUrl, models });
+  const { port, close } = await openAdapter(loopAgentEngine({}), [blind, systemClock(), memoryTelemetry({ telemetry })]);
+  const image = { type: "media" as const, mediaType: "image/png", data: "iVBORw0KGgo=" };
+  const agent = { ...TURN.agent, temperature: 0.5 };
+  await port.run({ ...TURN, agent, input: [...TURN.input, image] }, rememberedContext(new Map()).context);
+  await close();
+  expect(telemetry.modelCalls).toMatchObject([{ ...CALL, dropped: ["messages.content.image", "temperature"], error: undefined }]);
+});
+
 it("a model call of an agent's turn that is aborted is measured as such", async () => {
   upstream.reset();
   upstream.answerAll(events([...begun, new Promise(() => {})]));

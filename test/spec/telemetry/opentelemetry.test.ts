@@ -79,6 +79,20 @@ describe("spans", () => {
     });
   });
 
+  it("of a model call names what was left out of its request, in at most 200 characters", async () => {
+    const { port, close } = await openAdapter(openTelemetry({ level: "silent" }));
+    const call = { source: "agent", provider: "main", providerType: "vendor", model: "m-large", durationMs: 1 };
+    port.modelCall({ ...call, dropped: ["messages.content.image", "temperature"] });
+    port.modelCall({ ...call, dropped: ["x".repeat(5_000)] });
+    port.modelCall(call);
+    await close();
+    expect(spans.getFinishedSpans().map(({ attributes }) => attributes["portico.dropped"])).toEqual([
+      "messages.content.image, temperature",
+      `${"x".repeat(200)}…`,
+      undefined,
+    ]);
+  });
+
   it("hangs under the caller's traceparent", async () => {
     await tell(
       {},

@@ -29,7 +29,12 @@ export async function beginMeasured(
   let isTold = false;
   let usage: Usage | undefined;
   let firstTokenMs: number | undefined;
+  const dropped = new Set<string>();
   return {
+    /** Fields of the request that were left out. */
+    dropped(fields: readonly string[]): void {
+      for (const field of fields) dropped.add(field);
+    },
     /** Called for the events of an answer that is read while it arrives. */
     heard(events: readonly ModelEvent[], isStream: boolean): void {
       for (const event of events) {
@@ -53,6 +58,7 @@ export async function beginMeasured(
         inputTokens: inputTokensOf(usage),
         outputTokens: usage?.output,
         ...price,
+        ...(dropped.size > 0 && { dropped: [...dropped] }),
         error,
       });
     },

@@ -56,7 +56,9 @@ async function* ask(
   let isBegun = false;
   try {
     const written = write(asked, request, stream);
-    const answer = await send(asked, written, signal);
+    measured.dropped(written.dropped);
+    const { answer, dropped = [] } = await send(asked, written, signal);
+    measured.dropped([...dropped, ...(answer.dropped ?? [])]);
     isBegun = true;
     const names = written.toolNames;
     for await (const events of eventsOf(provider, answer)) {
@@ -112,16 +114,22 @@ function write({ provider, id }: Asked, request: ModelRequest, stream: boolean):
   }
 }
 
-/** The answer, with a status of success. A refusal that names a part of the request is answered once without the part. */
-async function send(asked: Asked, written: WrittenRequest, signal: AbortSignal): Promise<ports.ModelAnswer> {
+/**
+ * The answer, with a status of success. A refusal that names a part of the request is answered once without the part, which `dropped` names.
+ */
+async function send(
+  asked: Asked,
+  written: WrittenRequest,
+  signal: AbortSignal,
+): Promise<{ readonly answer: ports.ModelAnswer; readonly dropped?: readonly string[] }> {
   const { provider } = asked;
   const first = await sendBody(asked, written.body, signal);
-  if (isSuccess(first)) return first;
+  if (isSuccess(first)) return { answer: first };
   const text = await readErrorText(first);
   const error = readUpstreamError(provider.protocol, first.status, text);
   const lighter = withoutRefusedPart(provider.protocol, written.body, first.status, error);
   const answer = lighter && (await sendBody(asked, lighter.body, signal));
-  if (answer && isSuccess(answer)) return answer;
+  if (answer && isSuccess(answer)) return { answer, dropped: lighter.dropped };
   throw answer ? refusalOf(provider, answer, await readErrorText(answer)) : refusalOf(provider, first, text);
 }
 

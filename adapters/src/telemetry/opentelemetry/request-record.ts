@@ -104,6 +104,8 @@ export interface EndedCall {
   readonly facts: ports.RequestFacts;
   /** Name of the generative-AI operation. */
   readonly operation: string;
+  /** Names of fields of its request that were left out. */
+  readonly dropped?: string | undefined;
   /** Why it failed: a code, or a status. */
   readonly error: string | undefined;
   /** Monotonic milliseconds. */
@@ -119,7 +121,7 @@ export function callOfRequest(ended: EndedRequest): EndedCall | undefined {
 }
 
 /** A model call without a request, which ended now. */
-export function callOfItsOwn({ source, durationMs, error, ...facts }: ports.MeasuredModelCall): EndedCall {
+export function callOfItsOwn({ source, durationMs, error, dropped, ...facts }: ports.MeasuredModelCall): EndedCall {
   const endedAt = performance.now();
   const { provider, providerType, model, firstTokenMs, inputTokens, outputTokens } = facts;
   return {
@@ -133,6 +135,7 @@ export function callOfItsOwn({ source, durationMs, error, ...facts }: ports.Meas
       ...(outputTokens !== undefined && { outputTokens }),
     },
     operation: "chat",
+    dropped: shortened(dropped?.join(", ")),
     error: shortened(error),
     beganAt: endedAt - Math.max(0, durationMs),
     endedAt,

@@ -120,7 +120,7 @@ function requestAttributes(request: ports.RequestBegin, method: string): Attribu
   };
 }
 
-function callAttributes({ source, operation, facts }: EndedCall): Attributes {
+function callAttributes({ source, operation, facts, dropped }: EndedCall): Attributes {
   return {
     "portico.source": source,
     "gen_ai.operation.name": operation,
@@ -131,6 +131,7 @@ function callAttributes({ source, operation, facts }: EndedCall): Attributes {
     ...(facts.streamed && facts.firstByteMs !== undefined && { "gen_ai.response.time_to_first_chunk": facts.firstByteMs / 1000 }),
     "portico.provider": facts.provider,
     "portico.converted": facts.converted,
+    "portico.dropped": dropped,
   };
 }
 

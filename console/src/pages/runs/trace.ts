@@ -149,13 +149,15 @@ function titleOf({ kind, name = "unknown" }: Entry): string {
 }
 
 /** Times, tokens and the cost of a part, as text. */
-export function factsOf({ start_ms, duration_ms, first_token_ms, input_tokens, output_tokens, cost, currency }: Entry): string {
+export function factsOf(entry: Entry): string {
+  const { start_ms, duration_ms, first_token_ms, input_tokens, output_tokens, cost, currency, dropped } = entry;
   return [
     `${describeDuration(duration_ms)}, after ${describeDuration(start_ms)}`,
     first_token_ms !== undefined && `first token after ${describeDuration(first_token_ms)}`,
     input_tokens !== undefined && `${count.format(input_tokens)} tokens in`,
     output_tokens !== undefined && `${count.format(output_tokens)} out`,
     cost !== undefined && writeCost(cost, currency),
+    dropped !== undefined && `left out for this model: ${dropped}`,
   ]
     .filter((fact) => fact !== false)
     .join(" · ");

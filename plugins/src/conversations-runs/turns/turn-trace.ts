@@ -82,7 +82,7 @@ export class TurnTrace {
 
   /** One ended model call. */
   modelCalled(call: ModelCall): void {
-    const { provider, model, durationMs, firstTokenMs, inputTokens, outputTokens, cost, currency, error } = call;
+    const { provider, model, durationMs, firstTokenMs, inputTokens, outputTokens, cost, currency, dropped, error } = call;
     this.#usage = addModelUsage(this.#usage, { inputTokens, outputTokens, cost, currency });
     const endedAt = performance.now();
     const facts: Measured = {
@@ -93,6 +93,7 @@ export class TurnTrace {
       ...(inputTokens !== undefined && { input_tokens: inputTokens }),
       ...(outputTokens !== undefined && { output_tokens: outputTokens }),
       ...(cost !== undefined && { cost, currency }),
+      ...(dropped && { dropped: cut(dropped.join(", ")) }),
       ...(error !== undefined && { error }),
     };
     this.#add(this.#entry(facts, endedAt - Math.max(0, durationMs), endedAt));
