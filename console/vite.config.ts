@@ -5,6 +5,7 @@ import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { defineConfig, type Plugin } from "vite";
+import { iconsLicense, lucideIcons } from "./icons.ts";
 
 const compress = promisify(gzip);
 
@@ -37,7 +38,7 @@ function withoutNode(): Plugin {
 export default defineConfig({
   // Relative, so that the page works behind a path of another server.
   base: "./",
-  plugins: [withoutNode(), svelte({ configFile: false }), compressed()],
+  plugins: [withoutNode(), lucideIcons(), svelte({ configFile: false }), compressed(), iconsLicense()],
   build: {
     // The server part of this package serves it.
     outDir: fileURLToPath(new URL("page", import.meta.url)),

@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import type { Page } from "playwright-core";
 import { build } from "vite";
+import { lucideIcons } from "../../console/icons.ts";
 
 const BLOCKS = resolve(import.meta.dirname, "../../console/src/blocks");
 const ENTRY = "\0entry";
@@ -51,6 +52,7 @@ async function buildBlock(file: string): Promise<Map<string, string>> {
     logLevel: "error",
     root: BLOCKS,
     plugins: [
+      lucideIcons(),
       svelte({ configFile: false }),
       {
         name: "entry",

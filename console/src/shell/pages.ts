@@ -1,14 +1,14 @@
-import Activity from "@lucide/svelte/icons/activity";
-import Bot from "@lucide/svelte/icons/bot";
-import CalendarClock from "@lucide/svelte/icons/calendar-clock";
-import ChartLine from "@lucide/svelte/icons/chart-line";
-import FlaskConical from "@lucide/svelte/icons/flask-conical";
-import KeyRound from "@lucide/svelte/icons/key-round";
-import LayoutDashboard from "@lucide/svelte/icons/layout-dashboard";
-import ScrollText from "@lucide/svelte/icons/scroll-text";
-import ShieldQuestionMark from "@lucide/svelte/icons/shield-question-mark";
-import Webhook from "@lucide/svelte/icons/webhook";
-import Workflow from "@lucide/svelte/icons/workflow";
+import Activity from "~icons/lucide/activity";
+import Bot from "~icons/lucide/bot";
+import CalendarClock from "~icons/lucide/calendar-clock";
+import ChartLine from "~icons/lucide/chart-line";
+import FlaskConical from "~icons/lucide/flask-conical";
+import KeyRound from "~icons/lucide/key-round";
+import LayoutDashboard from "~icons/lucide/layout-dashboard";
+import ScrollText from "~icons/lucide/scroll-text";
+import ShieldQuestionMark from "~icons/lucide/shield-question-mark";
+import Webhook from "~icons/lucide/webhook";
+import Workflow from "~icons/lucide/workflow";
 import type { Component } from "svelte";
 
 export interface Page {

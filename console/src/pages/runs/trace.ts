@@ -1,10 +1,10 @@
-import CircleCheck from "@lucide/svelte/icons/circle-check";
-import Hourglass from "@lucide/svelte/icons/hourglass";
-import Play from "@lucide/svelte/icons/play";
-import Send from "@lucide/svelte/icons/send";
-import Sparkles from "@lucide/svelte/icons/sparkles";
-import UserRound from "@lucide/svelte/icons/user-round";
-import Wrench from "@lucide/svelte/icons/wrench";
+import CircleCheck from "~icons/lucide/circle-check";
+import Hourglass from "~icons/lucide/hourglass";
+import Play from "~icons/lucide/play";
+import Send from "~icons/lucide/send";
+import Sparkles from "~icons/lucide/sparkles";
+import UserRound from "~icons/lucide/user-round";
+import Wrench from "~icons/lucide/wrench";
 import type { CallResult } from "@portico/core/client";
 import type { conversationsRunsContract } from "@portico/plugins/conversations-runs/contract";
 import type { Component } from "svelte";

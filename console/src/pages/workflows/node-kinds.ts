@@ -1,17 +1,17 @@
-import Bot from "@lucide/svelte/icons/bot";
-import Box from "@lucide/svelte/icons/box";
-import Code from "@lucide/svelte/icons/code";
-import Globe from "@lucide/svelte/icons/globe";
-import Layers from "@lucide/svelte/icons/layers";
-import OctagonX from "@lucide/svelte/icons/octagon-x";
-import Repeat from "@lucide/svelte/icons/repeat";
-import Shuffle from "@lucide/svelte/icons/shuffle";
-import Sparkles from "@lucide/svelte/icons/sparkles";
-import Split from "@lucide/svelte/icons/split";
-import Timer from "@lucide/svelte/icons/timer";
-import UserCheck from "@lucide/svelte/icons/user-check";
-import Workflow from "@lucide/svelte/icons/workflow";
-import Wrench from "@lucide/svelte/icons/wrench";
+import Bot from "~icons/lucide/bot";
+import Box from "~icons/lucide/box";
+import Code from "~icons/lucide/code";
+import Globe from "~icons/lucide/globe";
+import Layers from "~icons/lucide/layers";
+import OctagonX from "~icons/lucide/octagon-x";
+import Repeat from "~icons/lucide/repeat";
+import Shuffle from "~icons/lucide/shuffle";
+import Sparkles from "~icons/lucide/sparkles";
+import Split from "~icons/lucide/split";
+import Timer from "~icons/lucide/timer";
+import UserCheck from "~icons/lucide/user-check";
+import Workflow from "~icons/lucide/workflow";
+import Wrench from "~icons/lucide/wrench";
 import type { Component } from "svelte";
 
 const ICONS = new Map<string, Component>([
