@@ -35,6 +35,8 @@ export async function takeAgents(browser: Browser, save: (name: string) => strin
         skills: ["skills/orders"],
         heartbeat: { enabled: true, everyMs: 3_600_000, prompt: "Is anything late?" },
       },
+      "agents/dispatcher/skills/orders/SKILL.md":
+        "---\nname: orders\ndescription: How orders are read.\n---\n\nAn order is late once its promised day is over.\n",
       "agents/bookkeeper/agent.json": {
         name: "Bookkeeper",
         description: "Reads invoices, and writes down what they say.",

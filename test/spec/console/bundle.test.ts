@@ -69,6 +69,7 @@ describe("what is built of the web console", () => {
 
   it("carries the licenses of what is in it", () => {
     const notices = built("licenses.md").toString();
-    for (const name of ["svelte", "bits-ui", "@fontsource-variable/inter", "uplot", "lucide"]) expect(notices).toContain(`## ${name} - `);
+    for (const name of ["svelte", "bits-ui", "@fontsource-variable/inter", "uplot", "lucide"])
+      expect(notices).toContain(`## ${name} - `);
   });
 });
