@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { defineConfig, type Plugin } from "vite";
-import { iconsLicense, lucideIcons } from "./icons.ts";
+import { iconsLicense, lucideIcons } from "./icons.config.ts";
 
 const compress = promisify(gzip);
 

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import type { Page } from "playwright-core";
 import { build } from "vite";
-import { lucideIcons } from "../../console/icons.ts";
+import { lucideIcons } from "../../console/icons.config.ts";
 
 const BLOCKS = resolve(import.meta.dirname, "../../console/src/blocks");
 const ENTRY = "\0entry";

@@ -101,8 +101,8 @@ const livesIn: Readonly<Record<string, RegExp>> = {
 
 /** Only these rooms are under the rules of `livesIn`: stories and tests take what they need. */
 const bound = PUBLISHED_ROOMS.filter((room) => room !== "test");
-/** Sources of a page, whose build contains what they import. */
-const isBundled = (file: string) => /^console\/(?:src\/|vite\.config\.ts$)/.test(file);
+/** Sources of a page, whose build contains what they import, and of the build itself. */
+const isBundled = (file: string) => /^console\/(?:src\/|\w+\.config\.ts$)/.test(file);
 
 let imports: Import[];
 beforeAll(async () => {
