@@ -19,7 +19,8 @@ export const modelNode = defineWorkflowNode({
       check: (written) => faultsOf(written, known),
     };
   },
-  open({ clock, models, telemetry, usage }, _options, scope) {
+  open({ clock, models: all, telemetry, usage }, _options, scope) {
+    const models = all.filter(({ servesAgents }) => !servesAgents);
     const checks = new SchemaChecks(clock);
     scope.onClose(() => checks.close());
     /** The last known names: definitions are checked without waiting. */

@@ -42,6 +42,8 @@ export interface OwnProvider {
   readonly models: readonly string[] | ((signal?: AbortSignal) => Promise<readonly string[]>);
   /** Maximum tokens of a request to a model, if the provider knows them. */
   contextTokens?(model: string, signal?: AbortSignal): Promise<number | undefined>;
+  /** Whether its models are agents of this instance (`ModelProvider.servesAgents`). Default: false. */
+  readonly servesAgents?: boolean;
   /** What it carries beside text. A request with anything else is refused, and the refusal names the field. Default: nothing. */
   readonly takes?: readonly QuestionAbility[];
   /** Values that no text may show: the credential and the address. Read again for each text. Values under 8 characters are ignored. */
@@ -62,6 +64,8 @@ export interface ModelRefusalOptions extends ErrorOptions {
   readonly status?: number;
   /** When a later attempt may succeed. */
   readonly retryAfterMs?: number;
+  /** False tells client libraries of both vendors not to send the request again by themselves, whatever the status. Default: they decide. */
+  readonly isRepeatable?: boolean;
 }
 
 /** A model's service refuses a call. The caller gets the words, without the provider's secrets, and the status that fits the kind. */
@@ -70,12 +74,18 @@ export class ModelRefusal extends Error {
   readonly kind: ModelErrorKind;
   readonly status: number | undefined;
   readonly retryAfterMs: number | undefined;
+  readonly isRepeatable: boolean | undefined;
 
-  constructor(kind: ModelErrorKind, message: string, { status, retryAfterMs, ...options }: ModelRefusalOptions = {}) {
+  constructor(
+    kind: ModelErrorKind,
+    message: string,
+    { status, retryAfterMs, isRepeatable, ...options }: ModelRefusalOptions = {},
+  ) {
     super(message, options);
     this.kind = kind;
     this.status = status;
     this.retryAfterMs = retryAfterMs;
+    this.isRepeatable = isRepeatable;
   }
 }
 
@@ -112,6 +122,7 @@ export function createProvider(own: OwnProvider, given: ProviderPorts): ModelPro
     id,
     type: own.type ?? id,
     protocol: "messages",
+    ...(own.servesAgents && { servesAgents: true }),
     listModels,
     ...(own.contextTokens && { contextTokens: (model: string, signal?: AbortSignal) => own.contextTokens!(model, signal) }),
     redact: (text) => redact(own, text),
@@ -192,9 +203,11 @@ async function answerOf(
   const answer = await messagesAnswer(events, options, signal);
   // A stream that has begun already tells the refusal at its end.
   if (!refused || answer.status === 200) return { ...answer, ...(leftOut.length > 0 && { dropped: leftOut }) };
-  const { retryAfterMs, status, kind, message } = refused;
-  const headers: Record<string, string> =
-    retryAfterMs === undefined ? {} : { "retry-after": String(Math.ceil(retryAfterMs / 1000)) };
+  const { retryAfterMs, isRepeatable, status, kind, message } = refused;
+  const headers = {
+    ...(retryAfterMs !== undefined && { "retry-after": String(Math.ceil(retryAfterMs / 1000)) }),
+    ...(isRepeatable !== undefined && { "x-should-retry": String(isRepeatable) }),
+  };
   return refusal({ kind, message: shown(message) }, headers, status);
 }
 

@@ -17,6 +17,11 @@ export interface ModelProvider {
    */
   readonly upstreamProtocol?: string;
   /**
+   * Whether its models are agents of this instance. Agents and nodes of workflows do not use it, because agents would call themselves. The model
+   * proxy does not count its calls, because the turns of the agents count theirs. Default: false.
+   */
+  readonly servesAgents?: boolean;
+  /**
    * What it knows of a model, without waiting: callers ask with each call. Code that writes a request for the model follows it. Default:
    * nothing is known, and the model accepts its protocol as published.
    */

@@ -149,6 +149,16 @@ export const BACKGROUND_TIMEOUT_MS = 30 * 60_000;
 export const BACKGROUND_RETRIES = ["1m", "5m", "15m", "30m"] as const;
 export const MOST_RETRIES = 20;
 
+/**
+ * Of turns whose caller waits: how many of one agent there are at once in one process, which also ends a circle of agents that call each other over
+ * HTTP; characters of the messages of one; characters that a caller may not have read; and how long the output of one that executed in another
+ * process is kept for its caller.
+ */
+export const ASKED_AT_ONCE = 100;
+export const ASKED_CHARACTERS = 16 * 1024 * 1024;
+export const ASKED_UNREAD_CHARACTERS = 8 * 1024 * 1024;
+export const ASKED_OUTPUT_MS = 60_000;
+
 /** Files of one query, and bytes of media that a model is shown at once: the newest go first. */
 export const QUERY_FILES = 32;
 export const SHOWN_MEDIA_BYTES = 20 * 1024 * 1024;

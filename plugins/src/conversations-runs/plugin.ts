@@ -1,5 +1,6 @@
 import { callerGuard, definePlugin, instanceScheme, optional, ports } from "@portico/core";
 import { agentRuntime, agentRuntimePort } from "./runtime/agent-runtime.ts";
+import { askedTurns } from "./runtime/asked-turns.ts";
 import { backgroundTurns } from "./runtime/background-turns.ts";
 import { queryChannel } from "./channel.ts";
 import { conversationsRunsConfig } from "./config.ts";
@@ -36,7 +37,7 @@ export const conversationsRuns = definePlugin({
   },
   contract: conversationsRunsContract,
   security: { instance: instanceScheme },
-  provides: ({ background, version: _version, ...runtime }) => [agentRuntime(runtime), backgroundTurns(background)],
+  provides: ({ background, version: _version, ...runtime }) => [agentRuntime(runtime), backgroundTurns(background), askedTurns()],
   channels: { queries: queryChannel },
   capabilities: () => ["realtime"],
   guards: ({ identity }) => ({ instance: callerGuard(identity, agentErrors) }),

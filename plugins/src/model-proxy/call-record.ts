@@ -62,6 +62,7 @@ export class CallRecord implements ports.RequestFacts {
   readonly #clock: ports.Clock;
   readonly #usage: ports.Usage | undefined;
   readonly #tokenId: string;
+  readonly #isCountedElsewhere: boolean;
   readonly #beganAt: number;
   /** Monotonic: a clock that is set back would give negative durations. */
   #sentAt = 0;
@@ -81,6 +82,7 @@ export class CallRecord implements ports.RequestFacts {
     this.#clock = clock;
     this.#usage = usage;
     this.#tokenId = who.tokenId;
+    this.#isCountedElsewhere = provider.servesAgents === true;
     this.#beganAt = clock.now();
   }
 
@@ -106,6 +108,7 @@ export class CallRecord implements ports.RequestFacts {
   sending(): void {
     this.#sentAt = performance.now();
     const { provider, model = "" } = this;
+    if (this.#isCountedElsewhere) return;
     this.#counted = this.#usage?.note({ source: "proxy", provider, model, tokenId: this.#tokenId });
   }
 

@@ -237,7 +237,7 @@ export interface TurnWait {
   readonly sessionId: string;
   readonly clientRequestId?: string | undefined;
   /** Which work the turn is. */
-  readonly of: "query" | "background";
+  readonly of: "query" | "background" | "asked";
   /** Counts the waits of the turn, from 1. */
   readonly number: number;
   /** The records of all its approvals, and of those that are not decided. */

@@ -12,6 +12,7 @@ import { TurnStopped } from "../turns/turn-failed.ts";
 import { type OwnershipCondition, writeWhileOwned } from "../turns/while-owned.ts";
 import { type AcceptedTurn, attemptOf, type Retry } from "./background-turn.ts";
 import { failedTurnWrites } from "./failed-turns.ts";
+import { openSaidToTurns } from "./said-to-turns.ts";
 
 /** Data of a turn beside its work, until it has ended and left the queue: by the id of its run. */
 export interface OpenBackgroundTurn {
@@ -53,6 +54,7 @@ export function createBackgroundRecords(given: {
 }) {
   const { log, runs, clock, ids, waits, usage } = given;
   const open = given.records.collection<OpenBackgroundTurn>(openBackgroundTurns);
+  const said = openSaidToTurns(given.records);
   const now = () => new Date(clock.now()).toISOString();
   const begun = (turn: AcceptedTurn, at: string): Run =>
     withEvent(
@@ -93,6 +95,7 @@ export function createBackgroundRecords(given: {
         ...(before ? runs.replace(before, ended) : runs.begin(ended)),
         ...(record ? [open.write.remove(record.id)] : []),
         ...(left?.writes ?? []),
+        ...(turn.isAsked ? [said.write.remove(turn.runId)] : []),
         ...(end.status === "failed" ? failedTurnWrites(given.records, turn) : []),
       ],
     });

@@ -16,6 +16,17 @@ export interface AcceptedTurn extends PlayedTurn {
   readonly againOf?: string | undefined;
 }
 
+/** A turn whose caller waits for its answer. */
+export interface AskedTurn extends AcceptedTurn {
+  readonly isAsked: true;
+  /** The process of the engine that its caller waits in. */
+  readonly askedIn: string;
+}
+
+/** The engine's kinds of work. */
+export const BACKGROUND_TURN = "background-turn";
+export const ASKED_TURN = "asked-turn";
+
 /** The ids of a turn: they share their suffix, so that each follows from the others. */
 export const turnIds = (suffix: string) => ({ turnId: `turn_${suffix}`, sessionId: `ses_${suffix}`, runId: `run_${suffix}` });
 

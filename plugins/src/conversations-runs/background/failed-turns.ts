@@ -11,9 +11,9 @@ export type FailedTurn = Pick<
 export const openFailedTurns = (records: ports.Records): ports.Collection<FailedTurn> =>
   records.collection<FailedTurn>({ name: "background-failed" });
 
-/** The writes of the end of a turn that failed. The caller of a turn that is told of its end decides by itself. */
+/** The writes of the end of a turn that failed. A caller that is told of the end of its turn decides by itself. */
 export function failedTurnWrites(records: ports.Records, turn: AcceptedTurn): readonly ports.Write[] {
-  if (turn.tell) return [];
+  if (turn.tell || turn.isAsked) return [];
   const { runId, agentId, userId, prompt, toolIds, maxTurns, origin, workflowDepth } = turn;
   return [
     openFailedTurns(records).write.put(runId, { runId, agentId, userId, prompt, toolIds, maxTurns, origin, workflowDepth }),

@@ -14,7 +14,10 @@ export function listAgents({
 }: ConversationServices): ConversationHandlers["agents"] {
   return async ({ signal, who }) => {
     const problemsOf = who.role === "owner" ? findAgentProblems({ agents, tools, checks }, signal) : undefined;
-    const missingOf = findMissingParts({ engines: agentEngines, models }, signal);
+    const missingOf = findMissingParts(
+      { engines: agentEngines, models: models.filter(({ servesAgents }) => !servesAgents) },
+      signal,
+    );
     const busy = openTurns.busyAgents();
     const summaries = [];
     for (const agent of await agents.list()) {

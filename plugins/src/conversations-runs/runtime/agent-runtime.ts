@@ -25,7 +25,7 @@ import { createShownRoom } from "../turns/shown-files.ts";
 import { untilInterruptedClosed } from "../queries/interrupted-runs.ts";
 import type { Turn } from "../turns/turn.ts";
 import { OpenTurns } from "../turns/open-turns.ts";
-import { createTurnLimits } from "../turns/turn-limits.ts";
+import { createTurnLimits, type TurnLimits } from "../turns/turn-limits.ts";
 import { RunningTurns } from "../turns/running-turns.ts";
 import { type ArgumentsFault, createArgumentsFault } from "../turns/tool-arguments.ts";
 
@@ -41,6 +41,7 @@ export interface AgentRuntime {
   readonly clearing: ReturnType<typeof createClearing>;
   readonly channel: QueryChannel;
   readonly executor: TurnExecutor;
+  readonly limits: TurnLimits;
   /** The users' uploads, if the instance accepts files. */
   readonly files: ports.UserFiles | undefined;
   /** Stop one turn, whether it executes or waits. */
@@ -89,6 +90,7 @@ export const agentRuntime = defineAdapter({
   },
   async open(given, options: AgentRuntimeOptions, scope): Promise<AgentRuntime> {
     const { records, log, engine, agents, clock, ids, telemetry } = given;
+    const models = given.models.filter(({ servesAgents }) => !servesAgents);
     const shared = sharedPorts(given);
     const [files] = given.userFiles;
     const settings = v.parse(agentRuntimeConfig, options);
@@ -148,7 +150,7 @@ export const agentRuntime = defineAdapter({
     const { delegate } = delegations;
     const executor = createTurnExecutor({
       ...given,
-      ...{ files, shownRoom, waits, argumentsFault, consents, running, limits, delegate },
+      ...{ models, files, shownRoom, waits, argumentsFault, consents, running, limits, delegate },
       toolPolicy: settings.toolPolicy,
       hasApprovals: settings.hasApprovals,
     });
@@ -202,6 +204,7 @@ export const agentRuntime = defineAdapter({
       clearing,
       channel,
       executor,
+      limits,
       files,
       stopTurn,
       waits,

@@ -3,7 +3,15 @@ import * as v from "valibot";
 import { agentRuntimePort } from "./agent-runtime.ts";
 import { findAgentProblems } from "./agent-problems.ts";
 import { createBackgroundRecords } from "../background/background-records.ts";
-import { type AcceptedTurn, keyedIdSuffix, turnIdOf, turnIds, workIdOf } from "../background/background-turn.ts";
+import {
+  type AcceptedTurn,
+  ASKED_TURN,
+  BACKGROUND_TURN,
+  keyedIdSuffix,
+  turnIdOf,
+  turnIds,
+  workIdOf,
+} from "../background/background-turn.ts";
 import { createBackgroundWork } from "../background/background-work.ts";
 import { createDeliveries } from "../background/deliveries.ts";
 import { createPlannedRetries } from "../background/planned-retries.ts";
@@ -12,7 +20,7 @@ import { builtInDefinitions } from "../turns/built-in-tools.ts";
 import { newIdSuffix } from "../turns/turn.ts";
 import { listTools } from "../execution/turn-tools.ts";
 
-const KIND = "background-turn";
+const KIND = BACKGROUND_TURN;
 /** Turns of all agents that execute at once. */
 const CONCURRENCY = 256;
 
@@ -102,7 +110,7 @@ export const backgroundTurns = defineAdapter({
         const turnId = turnIdOf(runId);
         if (turnId === undefined) return false;
         const kind = (await engine.status(turnId))?.kind ?? KIND;
-        if (kind !== KIND) return false;
+        if (kind !== KIND && kind !== ASKED_TURN) return false;
         if (!(await isOpen(runId, turnId, reason))) {
           await records.forgetStopped(runId);
           return false;

@@ -141,8 +141,8 @@ function isOnlyTurn({ delegation, conversationId }: PlayedTurn): boolean {
   return delegation !== undefined || conversationId === undefined;
 }
 
-/** Reasons of turns that a user stopped. */
-const STOPPED: readonly (string | undefined)[] = ["user_stop", "conversation_cleared"];
+/** Reasons of turns that a user stopped, or whose caller left. */
+const STOPPED: readonly (string | undefined)[] = ["user_stop", "conversation_cleared", "caller_left"];
 
 /** An ended turn as the port `usage` counts it. `endedAt` is in milliseconds since 1970. */
 export function endedTurn(turn: PlayedTurn, { status, reason }: TurnEnd, run: Run, endedAt: number): ports.EndedWork {

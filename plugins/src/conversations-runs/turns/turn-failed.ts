@@ -23,6 +23,7 @@ export class TurnStopped extends Error {
 /** Why this area interrupts turns (specification 2.11: each has its own identifier). Code that stops a background turn gives its own reason. */
 export type StopReason =
   | "user_stop"
+  | "caller_left"
   | "conversation_cleared"
   | "system_suspension"
   | "background_timeout"

@@ -16,6 +16,8 @@ export interface PlayedTurn {
   readonly conversationId?: string | undefined;
   readonly clientRequestId?: string | undefined;
   readonly delegation?: Delegation | undefined;
+  /** A caller waits for its answer, although it has no conversation. */
+  readonly isAsked?: true | undefined;
   /** How deep the workflow run stands that is behind it, where one is. */
   readonly workflowDepth?: number | undefined;
   /** The trace of what asked for it (W3C `traceparent`). */
@@ -81,8 +83,8 @@ export interface Delegation {
 }
 
 /** Whether no person follows a turn: a background turn, and one that it delegated. */
-export function isBackground({ conversationId, delegation }: PlayedTurn): boolean {
-  return conversationId === undefined || delegation?.isBackground === true;
+export function isBackground({ conversationId, isAsked, delegation }: PlayedTurn): boolean {
+  return (conversationId === undefined && !isAsked) || delegation?.isBackground === true;
 }
 
 /** What a turn tells its clients, as the channel sends it. */
