@@ -17,6 +17,7 @@ export type { AnswerPiece, DroppedPiece, ToolCallPiece } from "./events-of-piece
 export { convertRequest, handedOver, type RequestBytes, setParameters, toBytes } from "./convert-bytes.ts";
 export { createDecoder, EncodingUnknown } from "./content-encoding.ts";
 export { EMPTY_PLACEHOLDER } from "./fit/fitted-request.ts";
+export type { LighterRequest } from "./fit/fitted-request.ts";
 export { isJsonObject, type Json, type JsonObject, parseExactly, writeExactly } from "./json.ts";
 export type { FinishReason, ModelError, ModelErrorKind, ModelEvent, StreamReader, StreamWriter, Usage } from "./model-events.ts";
 export { messagesAnswer, type MessagesAnswerOptions, type ModelEvents, refusal } from "./messages-answer.ts";
@@ -34,7 +35,7 @@ export {
   type QuestionTurn,
   readQuestion,
 } from "./read-question.ts";
-export { refusesPart, withoutRefusedPart, type LighterRequest } from "./refused-part.ts";
+export { refusesPart, withoutRefusedPart } from "./refused-part.ts";
 export { readUpstreamError } from "./read-upstream-error.ts";
 export { readSignedToolId, signedToolId, toolIdForMessages } from "./tool-ids.ts";
 export { defaultMaxTokens } from "./request/parameters.ts";

@@ -161,9 +161,9 @@ export function faultPathIn(error: JsonObject): string | undefined {
   return faults?.map(pathOf).find((path) => path !== "");
 }
 
-/** The text as a message, unless it is empty or markup. */
+/** The text as a message, unless it is empty or markup. Messages of DashScope begin with `<400>` (cloudwego/eino#994). */
 export function plainSentence(text: string): string | undefined {
-  if (text === "" || text.startsWith("<")) return undefined;
+  if (text === "" || /^<[!?/a-z]/i.test(text)) return undefined;
   return text.length <= ERROR_MESSAGE_CHARACTERS ? text : text.slice(0, ERROR_MESSAGE_CHARACTERS).toWellFormed();
 }
 

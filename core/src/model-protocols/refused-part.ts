@@ -1,16 +1,11 @@
 import { isRecord } from "../kit/json-object.ts";
 import type { ModelProtocol } from "../ports/models.ts";
-import type { JsonRecord } from "./fit/fitted-request.ts";
+import type { JsonRecord, LighterRequest } from "./fit/fitted-request.ts";
 import { isJsonObject } from "./json.ts";
 import type { ModelError } from "./model-events.ts";
+import { withoutStrictAnswer, withSmallerLimit, withToolChoice } from "./refused-setting.ts";
 
-/** A request without what its provider refused. */
-export interface LighterRequest {
-  readonly body: JsonRecord;
-  /** What was left out, as the header `x-portico-dropped` names it. */
-  readonly dropped: readonly string[];
-}
-
+/** Statuses with which providers refuse a part of a request. */
 const REFUSALS: ReadonlySet<number> = new Set([400, 404, 413, 415, 422]);
 
 /** Whether providers refuse a part of a request with this status. */
@@ -26,6 +21,7 @@ const TUNING = [
   "frequency_penalty",
   "presence_penalty",
   "reasoning_effort",
+  "parallel_tool_calls",
   "stream_options",
   "service_tier",
   "safety_identifier",
@@ -56,12 +52,16 @@ export function withoutRefusedPart(
 ): LighterRequest | undefined {
   if (!refusesPart(status)) return undefined;
   const text = `"${error.param ?? ""}" ${error.message}`.toLowerCase();
-  if (/context|too many tokens|prompt is too long/.test(text)) return undefined;
+  const limited = withOtherLimit(body, text) ?? withSmallerLimit(body, text);
+  if (limited || /context|too many tokens|prompt is too long/.test(text)) return limited;
   return (
-    withOtherLimit(body, text) ??
+    asStream(body, text) ??
+    withToolChoice(protocol, body, text) ??
     withoutThinking(protocol, body, text) ??
     withoutParameter(body, text) ??
     withoutHint(body, text) ??
+    withoutStrictAnswer(protocol, body, text) ??
+    withShorterDescriptions(body, text) ??
     withoutMedia(protocol, body, text)
   );
 }
@@ -77,6 +77,32 @@ function withOtherLimit(body: JsonRecord, text: string): LighterRequest | undefi
     if (limit !== undefined && body[other] === undefined && isRefused) return { body: { ...rest, [other]: limit }, dropped: [] };
   }
   return undefined;
+}
+
+/**
+ * Some models answer only as a stream: FoundationAgents/OpenManus#330, musistudio/claude-code-router#948. Both forms of answers are read. Others
+ * think only in a stream: langchain4j/langchain4j#3974.
+ */
+function asStream(body: JsonRecord, text: string): LighterRequest | undefined {
+  if (body["stream"] === true) return undefined;
+  if (/enable_thinking\W.{0,32}\bfalse\b/.test(text)) return { body: { ...body, enable_thinking: false }, dropped: [] };
+  if (!/only supports? stream|enable the stream parameter|not be support\w* when `?stream=false/.test(text)) return undefined;
+  return { body: { ...body, stream: true }, dropped: [] };
+}
+
+/** "Invalid 'tools[2].function.description': string too long. Expected a string with maximum length 1024": OpenHands/OpenHands#4838. */
+function withShorterDescriptions(body: JsonRecord, text: string): LighterRequest | undefined {
+  const most = Number(/description\W.{0,64}maximum length (\d{2,5})/.exec(text)?.[1]);
+  if (!Array.isArray(body["tools"]) || !Number.isFinite(most)) return undefined;
+  const shorten = (holder: JsonRecord): JsonRecord =>
+    typeof holder["description"] === "string" && holder["description"].length > most
+      ? { ...holder, description: `${holder["description"].slice(0, most - 1).toWellFormed()}…` }
+      : holder;
+  const tools = body["tools"].map((tool: unknown) => {
+    if (!isRecord(tool)) return tool;
+    return isRecord(tool["function"]) ? { ...tool, function: shorten(tool["function"]) } : shorten(tool);
+  });
+  return { body: { ...body, tools }, dropped: ["tools.description"] };
 }
 
 /** A signature of another model, or thinking that the model does not know. */

@@ -151,6 +151,11 @@ describe("errors of upstreams", () => {
       "<!DOCTYPE html><html><body>secret</body></html>",
       "The provider answered with status 400 and a page instead of an error.",
     ],
+    [
+      "a status in angle brackets, of DashScope (cloudwego/eino#994)",
+      '{"error":{"message":"<400> InternalError.Algo.InvalidParameter: no"}}',
+      "<400> InternalError.Algo.InvalidParameter: no",
+    ],
     ["HTML inside JSON", '{"error":{"message":"<html>secret</html>"}}', "The provider answered with status 400."],
   ])("finds the sentence in %s", (_title, body, expected) => {
     for (const protocol of ["messages", "chat-completions"] as const) {

@@ -11,6 +11,13 @@ export interface FittedRequest {
   readonly dropped: readonly string[];
 }
 
+/** A request without what its provider refused. */
+export interface LighterRequest {
+  readonly body: JsonRecord;
+  /** What was left out, as the header `x-portico-dropped` names it. */
+  readonly dropped: readonly string[];
+}
+
 /** Stands for a message without content, which vendors refuse. */
 export const EMPTY_PLACEHOLDER = "(empty message)";
 /** Stands for the result of a tool that gave none, which vendors refuse. */

@@ -1,0 +1,133 @@
+import { isRecord } from "../kit/json-object.ts";
+import type { ModelProtocol } from "../ports/models.ts";
+import type { JsonRecord, LighterRequest } from "./fit/fitted-request.ts";
+import { writeExactly } from "./json.ts";
+
+/** Fewer tokens are no answer: the conversation is too long. */
+const LEAST_TOKENS = 512;
+const LIMITS = ["max_completion_tokens", "max_tokens"] as const;
+
+/**
+ * The request with the limit that the refusal allows. Callers ask for the longest answer of another model (claude-code-best/claude-code#272,
+ * enoch3712/ExtractThinker#346), or their conversation leaves less than that (docker/docker-agent#569, vllm-project/vllm#42474).
+ */
+export function withSmallerLimit(body: JsonRecord, text: string): LighterRequest | undefined {
+  const field = LIMITS.find((each) => typeof body[each] === "number");
+  const limit = field && (body[field] as number);
+  if (
+    field === undefined ||
+    limit === undefined ||
+    !/max_tokens|max_completion_tokens|max_output|maximum tokens|tokens/.test(text)
+  )
+    return undefined;
+  const most = roomIn(text, limit) ?? boundIn(text);
+  if (most === undefined || most >= limit || most < LEAST_TOKENS) return undefined;
+  return { body: withBudget({ ...body, [field]: most }, most), dropped: [field] };
+}
+
+/** What the context of the model leaves for the answer, in the words of Messages, OpenAI, OpenRouter and vLLM. */
+function roomIn(text: string, limit: number): number | undefined {
+  const sum = /(\d+) \+ (\d+) > (\d+)/.exec(text);
+  if (sum && Number(sum[2]) === limit) return Number(sum[3]) - Number(sum[1]);
+  const context = numberIn(text, /context (?:length|window|limit)\D{0,40}?(\d+) tokens/);
+  if (context === undefined) return undefined;
+  const atLeast = numberIn(text, /at least (\d+) input tokens/);
+  // vLLM counts no further than it must, so the prompt may be longer.
+  if (atLeast !== undefined) return Math.floor((context - atLeast) / 2);
+  const input = numberIn(text, /(\d+) input tokens/);
+  const all = numberIn(text, /requested (?:about )?(\d+) tokens/);
+  return input === undefined ? all && context - (all - limit) : context - input;
+}
+
+/** The longest answer of the model. */
+function boundIn(text: string): number | undefined {
+  return (
+    numberIn(text, /at most (\d+) (?:completion|output)/) ??
+    numberIn(text, /> (\d+), which is the maximum/) ??
+    numberIn(text, /max\w*tokens.{0,60}\[\s?\d+,\s?(\d+)\s?\]/) ??
+    numberIn(text, /max\w*tokens.{0,40}less than or equal to\W{0,2}(\d+)/) ??
+    numberIn(text, /maximum tokens.{0,60}limit of (\d+)/)
+  );
+}
+
+function numberIn(text: string, pattern: RegExp): number | undefined {
+  const found = pattern.exec(text)?.[1];
+  return found === undefined || found.length > 9 ? undefined : Number(found);
+}
+
+/** Thinking by tokens needs fewer tokens than the answer. */
+function withBudget(body: JsonRecord, most: number): JsonRecord {
+  const { thinking, ...rest } = body;
+  if (!isRecord(thinking) || typeof thinking["budget_tokens"] !== "number" || thinking["budget_tokens"] < most) return body;
+  const budget = Math.floor(most / 2);
+  return budget < 1_024 ? rest : { ...rest, thinking: { ...thinking, budget_tokens: budget } };
+}
+
+/**
+ * Servers that do not take the name of a forced tool get this tool alone, and must call one (lmstudio-ai/lmstudio-bug-tracker#670). Models that
+ * cannot be forced while they think do not think (cloudwego/eino#994, deepseek-ai/DeepSeek-V3#1376).
+ */
+export function withToolChoice(protocol: ModelProtocol, body: JsonRecord, text: string): LighterRequest | undefined {
+  const choice = body["tool_choice"];
+  const isForced = choice === "required" || isRecord(choice);
+  if (protocol !== "chat-completions" || !isForced || !/tool_choice|tool choice/.test(text)) return undefined;
+  if (/thinking/.test(text)) {
+    const off = /internalerror\.algo/.test(text) ? { enable_thinking: false } : { thinking: { type: "disabled" } };
+    const { reasoning_effort: effort, ...rest } = body;
+    return { body: { ...rest, ...off }, dropped: effort === undefined ? [] : ["reasoning_effort"] };
+  }
+  if (!isRecord(choice) || !/object|string|required/.test(text)) return undefined;
+  return { body: withRequiredTool(body), dropped: [] };
+}
+
+/** The forced tool alone, which must be called. */
+export function withRequiredTool(body: JsonRecord): JsonRecord {
+  const choice = body["tool_choice"];
+  const named = isRecord(choice) && isRecord(choice["function"]) ? choice["function"]["name"] : undefined;
+  if (named === undefined || !Array.isArray(body["tools"])) return body;
+  const tools = body["tools"].filter(
+    (tool: unknown) => isRecord(tool) && isRecord(tool["function"]) && tool["function"]["name"] === named,
+  );
+  return { ...body, tools, tool_choice: "required" };
+}
+
+/**
+ * Many vendors know no schema of an answer: "This response_format type is unavailable now" (ItzCrazyKns/Vane#969, BerriAI/litellm#7580). The
+ * model reads the schema then.
+ */
+export function withoutStrictAnswer(protocol: ModelProtocol, body: JsonRecord, text: string): LighterRequest | undefined {
+  if (!/response_format|json_schema|output_config|output_format|structured output/.test(text)) return undefined;
+  if (protocol === "messages") {
+    const config = isRecord(body["output_config"]) ? body["output_config"] : {};
+    const { format, ...others } = config;
+    if (!isRecord(format)) return undefined;
+    const { output_config: _config, system, ...rest } = body;
+    const told = { type: "text", text: instructionOf(format["schema"]) };
+    const blocks = Array.isArray(system) ? (system as readonly unknown[]) : system ? [{ type: "text", text: system }] : [];
+    const lighter = { ...rest, ...(Object.keys(others).length > 0 && { output_config: others }), system: [...blocks, told] };
+    return { body: lighter, dropped: ["output_config.format"] };
+  }
+  const format = isRecord(body["response_format"]) ? body["response_format"] : undefined;
+  const named = format && isRecord(format["json_schema"]) ? format["json_schema"] : undefined;
+  if (!named) return undefined;
+  return { body: withAnswerInWords(body, named["schema"]), dropped: ["response_format"] };
+}
+
+/** A Chat Completions request whose instructions describe the answer, in place of `response_format`. */
+export function withAnswerInWords({ response_format: _format, ...body }: JsonRecord, schema: unknown): JsonRecord {
+  const messages: readonly unknown[] = Array.isArray(body["messages"]) ? body["messages"] : [];
+  const [first, ...others] = messages;
+  const told = instructionOf(schema);
+  if (!isRecord(first) || first["role"] !== "system")
+    return { ...body, messages: [{ role: "system", content: told }, ...messages] };
+  const { content } = first;
+  const together = Array.isArray(content)
+    ? [...(content as readonly unknown[]), { type: "text", text: told }]
+    : `${String(content)}\n\n${told}`;
+  return { ...body, messages: [{ ...first, content: together }, ...others] };
+}
+
+function instructionOf(schema: unknown): string {
+  const form = isRecord(schema) ? writeExactly(schema) : "{}";
+  return `Answer with one JSON object that fits this JSON Schema, and nothing else: no text before or after it, and no code fence around it.\n${form}`;
+}
