@@ -11,22 +11,27 @@ export interface ReadGauge {
 
 /** The gauges of one app. */
 export class Gauges {
-  readonly #gauges = new Map<string, ports.Gauge>();
+  readonly #added = new Set<{ readonly gauge: ports.Gauge }>();
 
-  /** Throws an Error for a name that another gauge has. Returns the function that removes the gauge. */
+  /** Throws an Error for a name that a gauge with another help has. Returns the function that removes the gauge. */
   add(gauge: ports.Gauge): () => void {
-    const { name } = gauge;
-    if (this.#gauges.has(name)) throw new Error(`There are two gauges with the name "${name}"`);
-    this.#gauges.set(name, gauge);
-    return () => {
-      // A second call must not remove a later gauge of the same name.
-      if (this.#gauges.get(name) === gauge) this.#gauges.delete(name);
-    };
+    const { name, help } = gauge;
+    const isTaken = [...this.#added].some((other) => other.gauge.name === name && other.gauge.help !== help);
+    if (isTaken) throw new Error(`There are two gauges with the name "${name}"`);
+    const added = { gauge };
+    this.#added.add(added);
+    return () => void this.#added.delete(added);
   }
 
-  /** Read all gauges at the same time. Never rejects, and takes a second at most. */
-  read(): Promise<readonly ReadGauge[]> {
-    return Promise.all([...this.#gauges.values()].map(async (gauge) => ({ gauge, values: await readGauge(gauge) })));
+  /** Read all gauges at the same time: one entry for each name. Never rejects, and takes a second at most. */
+  async read(): Promise<readonly ReadGauge[]> {
+    const byName = Map.groupBy(this.#added, ({ gauge }) => gauge.name);
+    return Promise.all(
+      [...byName.values()].map(async (same) => {
+        const values = await Promise.all(same.map(({ gauge }) => readGauge(gauge)));
+        return { gauge: same[0]!.gauge, values: firstSeries(values.flat()) };
+      }),
+    );
   }
 }
 

@@ -22,7 +22,8 @@ export interface Telemetry {
   modelCall(call: MeasuredModelCall): void;
   /**
    * Report a number that changes by itself. It is read when metrics are collected, until the returned function is called. A gauge
-   * that throws, or does not answer in a second, is left out. Throws an Error for a name that another gauge has.
+   * that throws, or does not answer in a second, is left out. Gauges of one name and one help are one metric, to which each gives numbers
+   * with labels of its own. Throws an Error for a name that a gauge with another help has.
    */
   gauge(gauge: Gauge): () => void;
 }

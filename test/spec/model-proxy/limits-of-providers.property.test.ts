@@ -93,7 +93,8 @@ describe("the pool of keys", () => {
           const taken = awake.map(() => pool.next(now)!.value);
           expect(taken.toSorted(), "each awake key once in a round").toEqual(awake.toSorted());
           if (awake.length === 0) expect(pool.next(now)).toBeUndefined();
-          expect(pool.resting(now)).toBe(keys.length - awake.length);
+          const { size, refused, limited } = pool.count(now);
+          expect(size - refused - limited).toBe(awake.length);
           expect(pool.wakesAt > now).toBe(awake.length === 0);
         } else if (each.kind === "pass") now += each.ms;
         else if (each.kind === "rest") {

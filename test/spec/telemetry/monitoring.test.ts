@@ -158,7 +158,13 @@ async function measureLocal(): Promise<string> {
     await using service = await startPortico({
       cwd: folder.path,
       config: {
-        providers: [{ id: "main", protocol: "chat-completions", baseUrl: upstream.baseUrl, models: ["echo-large"] }],
+        providers: [
+          { id: "main", protocol: "chat-completions", baseUrl: upstream.baseUrl, models: ["echo-large"] },
+          {
+            ...{ id: "limited", protocol: "chat-completions", baseUrl: upstream.baseUrl, models: ["echo-small"] },
+            ...{ keys: ["sk-first-key-of-two", "sk-second-key-of-two"], retry: {}, concurrency: { limit: 8 } },
+          },
+        ],
         agent: { tokens: [{ token: OWNER, userId: "ada", role: "owner" }] },
         probes: { listen: {} },
         telemetry: { otlp: { endpoint: "http://127.0.0.1:1", metricsEveryMs: 100 } },

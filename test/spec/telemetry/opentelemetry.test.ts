@@ -167,6 +167,30 @@ describe("spans", () => {
   });
 });
 
+it("gauges of one name are one metric, and each gives its own numbers until it is removed", async () => {
+  const { port, close } = await openAdapter(openTelemetry({ level: "silent" }));
+  const gauge = (room: string, value: number): ports.Gauge => ({
+    ...{ name: "rooms_free", help: "Free rooms" },
+    read: () => [{ labels: { room }, value }],
+  });
+  const [remove, removeLast] = [port.gauge(gauge("a", 1)), port.gauge(gauge("b", 2))];
+  const read = async () => {
+    readings.reset();
+    const numbers = (await histograms()).filter(({ descriptor }) => descriptor.name === "rooms_free");
+    return numbers.map(({ dataPoints }) => dataPoints.map(({ attributes, value }) => [attributes["room"], value]));
+  };
+  expect(await read()).toEqual([
+    [
+      ["a", 1],
+      ["b", 2],
+    ],
+  ]);
+  remove();
+  expect(await read()).toEqual([[["b", 2]]]);
+  removeLast();
+  await close();
+});
+
 describe("spans of work", () => {
   const turn = { kind: "turn", agent: "a", run: "run_1", turn: "turn_1", traceparent: undefined } as const;
   const worked = async (options: Parameters<typeof openTelemetry>[0]) => {

@@ -1,6 +1,7 @@
-import { ports, type Scope } from "@portico/core";
+import { ports } from "@portico/core";
 import type { CommandCredential } from "../limit-options.ts";
 import { createKnownSecrets, type CredentialSource, type RequestHeaders } from "./credentials.ts";
+import type { LimitMeter } from "./limit-gauges.ts";
 import { readToken } from "./read-token.ts";
 import { CommandFailed, runTokenCommand } from "./run-token-command.ts";
 
@@ -28,7 +29,7 @@ interface Token {
 export function createCommandCredential(
   headerOf: (credential: string) => RequestHeaders,
   { id, credential }: { readonly id: string; readonly credential: CommandCredential },
-  { clock, log, scope }: { readonly clock: ports.Clock; readonly log: ports.Log; readonly scope: Scope },
+  { clock, telemetry: { log }, scope }: LimitMeter,
 ): CredentialSource {
   const known = createKnownSecrets([]);
   const closing = new AbortController();

@@ -1,7 +1,8 @@
-import { type ports, type Scope, Secret } from "@portico/core";
+import { Secret } from "@portico/core";
 import type { HttpProviderOptions } from "../http-options.ts";
 import { createCommandCredential } from "./command-credential.ts";
 import { createFixedCredential, type CredentialSource, type RequestHeaders } from "./credentials.ts";
+import type { LimitMeter } from "./limit-gauges.ts";
 import { createPooledCredential } from "./pooled-credential.ts";
 
 const KEY_REST_MS = 60_000;
@@ -10,7 +11,7 @@ const KEY_REST_MS = 60_000;
 export function createCredential(
   headerOf: (credential: string) => RequestHeaders,
   options: HttpProviderOptions,
-  given: { readonly clock: ports.Clock; readonly log: ports.Log; readonly scope: Scope },
+  given: LimitMeter,
 ): CredentialSource {
   const { id, credential, keys, keyRestMs = KEY_REST_MS, rotation } = options;
   if (keys) return createPooledCredential(headerOf, { id, keys, keyRestMs, rotation }, given);

@@ -13,6 +13,7 @@ import {
   type PostRequest,
   type UpstreamProtocol,
 } from "../http-options.ts";
+import type { LimitMeter } from "./limit-gauges.ts";
 import { LimitReached, limitAnswer } from "./limit-reached.ts";
 import { createQueuedUpstream } from "./queued-upstream.ts";
 import { createRetryingUpstream } from "./retrying-upstream.ts";
@@ -20,7 +21,7 @@ import { createUndiciUpstream } from "./undici-upstream.ts";
 
 const CREDENTIAL_NAME = /key|token|secret|auth|password|credential/i;
 /** For a provider that is opened without telemetry. */
-const UNHEARD: Pick<ports.Telemetry, "log"> = { log: { debug() {}, info() {}, warn() {}, error() {} } };
+const UNHEARD: LimitMeter["telemetry"] = { log: { debug() {}, info() {}, warn() {}, error() {} }, gauge: () => () => {} };
 /** Shorter values would occur by chance in ordinary text. */
 const SHORTEST_SECRET = 8;
 
@@ -31,13 +32,10 @@ const SHORTEST_SECRET = 8;
 export function openHttpProvider(
   spoken: UpstreamProtocol,
   options: HttpProviderOptions,
-  {
-    clock,
-    telemetry: { log } = UNHEARD,
-  }: { readonly clock: ports.Clock; readonly telemetry?: Pick<ports.Telemetry, "log"> | undefined },
+  { clock, telemetry = UNHEARD }: { readonly clock: ports.Clock; readonly telemetry?: LimitMeter["telemetry"] | undefined },
   scope: Scope,
   credentials: CredentialSource = options.credentials?.(clock) ??
-    createCredential(spoken.credentialHeader, options, { clock, log, scope }),
+    createCredential(spoken.credentialHeader, options, { clock, telemetry, scope }),
 ): ports.ModelProvider {
   const base = parseBaseUrl(options);
   const prefix = withoutEnd(base.pathname, "/");
@@ -62,8 +60,9 @@ export function openHttpProvider(
   const modelSecrets = createKnownSecrets([...modelHeaders.values()].flatMap(secretsOf));
   const { id, retry, concurrency } = options;
   const upstream = createAuthenticatedUpstream(connected, { origin: base.origin, credentials, headers: () => own });
-  const retrying = retry ? createRetryingUpstream(upstream, id, retry, { clock, log }) : upstream;
-  const calls = concurrency ? createQueuedUpstream(retrying, id, concurrency, clock) : retrying;
+  const meter = { clock, telemetry, scope };
+  const retrying = retry ? createRetryingUpstream(upstream, id, retry, meter) : upstream;
+  const calls = concurrency ? createQueuedUpstream(retrying, id, concurrency, meter) : retrying;
   scope.onClose(() => calls.close());
   const redact = createRedaction([credentials.secrets, ownSecrets.all, modelSecrets.all], [base.host, base.hostname]);
   const path = `${prefix}${spoken.callPath}`;

@@ -40,9 +40,11 @@ export class KeyPool {
     return Math.min(...this.#entries.map(({ restsUntil }) => restsUntil));
   }
 
-  /** How many keys rest now. */
-  resting(now: number): number {
-    return this.#entries.filter(({ restsUntil }) => restsUntil > now).length;
+  /** How many keys there are, and how many of them rest now, by the reason. */
+  count(now: number): { readonly size: number } & Readonly<Record<RestReason, number>> {
+    const resting = (why: RestReason) =>
+      this.#entries.filter(({ restsUntil, reason }) => restsUntil > now && reason === why).length;
+    return { size: this.#entries.length, refused: resting("refused"), limited: resting("limited") };
   }
 
   /** Whether a key rests because the upstream limited it. */

@@ -1,6 +1,7 @@
-import type { Live, ports, Scope, Secret } from "@portico/core";
+import type { Live, Secret } from "@portico/core";
 import { createKnownSecrets, type CredentialSource, type RequestHeaders } from "./credentials.ts";
 import { KeyPool, type RestReason } from "./key-pool.ts";
+import { type LimitMeter, measureKeys } from "./limit-gauges.ts";
 import { LimitReached } from "./limit-reached.ts";
 import { retryAfterOf } from "./retry-after.ts";
 
@@ -20,11 +21,14 @@ export function createPooledCredential(
     readonly keyRestMs: number;
     readonly rotation?: Live<{ readonly keys?: readonly Secret[] | undefined } | undefined> | undefined;
   },
-  { clock, log, scope }: { readonly clock: ports.Clock; readonly log: ports.Log; readonly scope: Scope },
+  meter: LimitMeter,
 ): CredentialSource {
+  const { clock, scope } = meter;
+  const { log } = meter.telemetry;
   const { id, keyRestMs } = options;
   const textsOf = (keys: readonly Secret[]) => keys.map((key) => key.reveal());
   const pool = new KeyPool(textsOf(options.keys));
+  measureKeys(id, pool, meter);
   const known = createKnownSecrets(textsOf(options.keys));
   const sent = new WeakMap<RequestHeaders, { readonly value: string; readonly place: number }>();
   if (options.rotation)

@@ -2,6 +2,7 @@ import { Readable } from "node:stream";
 import { ports } from "@portico/core";
 import type { ProviderLimits } from "../limit-options.ts";
 import { CallQueue, type Release } from "./call-queue.ts";
+import { type LimitMeter, measureCalls } from "./limit-gauges.ts";
 import { LimitReached } from "./limit-reached.ts";
 import type { Upstream } from "./upstream.ts";
 
@@ -16,9 +17,11 @@ export function createQueuedUpstream(
   upstream: Upstream,
   id: string,
   { limit, queue: most, waitMs }: NonNullable<ProviderLimits["concurrency"]>,
-  clock: ports.Clock,
+  meter: LimitMeter,
 ): Upstream {
+  const { clock } = meter;
   const queue = new CallQueue(limit, most);
+  measureCalls(id, queue, meter);
   // A second for each call before it, as many at a time as run at once.
   const hint = () => Math.min(LONGEST_HINT_MS, 1_000 * (1 + Math.floor(queue.waiting / limit)));
 

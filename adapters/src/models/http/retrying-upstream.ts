@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
 import { ports } from "@portico/core";
 import type { ProviderLimits } from "../limit-options.ts";
+import { type LimitMeter, measureRetries } from "./limit-gauges.ts";
 import { LimitReached } from "./limit-reached.ts";
 import { quotaIsSpent } from "./spent-quota.ts";
 import { retryAfterOf } from "./retry-after.ts";
@@ -21,8 +22,12 @@ export function createRetryingUpstream(
   upstream: Upstream,
   id: string,
   { attempts, waitMs, maxWaitMs }: NonNullable<ProviderLimits["retry"]>,
-  { clock, log }: { readonly clock: ports.Clock; readonly log: ports.Log },
+  meter: LimitMeter,
 ): Upstream {
+  const { clock } = meter;
+  const { log } = meter.telemetry;
+  let retries = 0;
+  measureRetries(id, () => retries, meter);
   /** Undefined: no further attempt. */
   const waitFor = (asked: number | undefined, attempt: number): number | undefined => {
     if (asked !== undefined && asked > 0)
@@ -53,6 +58,7 @@ export function createRetryingUpstream(
       }
       log.info("A model call is sent again", { provider: id, attempt: attempt + 1, ms: Math.round(wait), ...why });
       await clock.sleep(wait, signal);
+      retries += 1;
     }
   };
   return {
