@@ -16,8 +16,9 @@ export interface Operation {
 
 export interface Parameter {
   readonly name: string;
-  readonly in: "path" | "query";
+  readonly in: "path" | "query" | "header";
   readonly required: boolean;
+  readonly description?: string;
   readonly schema: JsonSchema;
 }
 
@@ -25,6 +26,14 @@ type Content = Readonly<
   Record<string, { readonly schema?: JsonSchema; readonly examples?: Examples; readonly "x-events"?: JsonSchema }>
 >;
 type Examples = Readonly<Record<string, { readonly summary: string; readonly value: unknown }>>;
+
+const PREFER: Parameter = {
+  name: "Prefer",
+  in: "header",
+  required: false,
+  description: "`wait=SECONDS` (RFC 7240): answer when the result is there, at the latest after this time. At most 55 seconds.",
+  schema: { type: "string", examples: ["wait=30"] },
+};
 
 interface OperationSource {
   readonly area: string;
@@ -37,7 +46,11 @@ interface OperationSource {
 /** One route as an OpenAPI operation. */
 export function operationOf({ area, key, route, schemas, security }: OperationSource): Operation {
   const operationId = `${area}.${key}`;
-  const parameters = [...pathParameters(operationId, route, schemas), ...queryParameters(operationId, route, schemas)];
+  const parameters = [
+    ...pathParameters(operationId, route, schemas),
+    ...queryParameters(operationId, route, schemas),
+    ...(route.waits ? [PREFER] : []),
+  ];
   const requestBody = requestBodyOf(operationId, route, schemas);
   return {
     operationId,

@@ -33,6 +33,8 @@ export interface RouteContract extends ContractDefaults {
   readonly accepts?: readonly string[];
   /** Bytes; default 1 MiB. */
   readonly bodyLimit?: number;
+  /** For the documents: the route's handler respects the header `Prefer: wait=SECONDS`, with `preferredWait` of `@portico/core/kit`. */
+  readonly waits?: true;
   readonly success: Success;
   readonly errors?: ErrorCatalogue;
 }
@@ -144,6 +146,8 @@ export interface RouteInput<C extends RouteContract, W = unknown> {
   readonly who: W;
   /** Aborts when the caller leaves. */
   readonly signal: AbortSignal;
+  /** Aborts when the server stops: a handler that waits for something answers at once with what there is. See `preferredWait`. */
+  readonly stopping: AbortSignal;
   /** Adds facts to the request's log line and span. */
   readonly trace: RequestTrace;
   /** The errors that the contract of this route declares. It may throw no others. */

@@ -32,7 +32,7 @@ export async function answer(routes: PathRoutes, host: HostAdapter, services: Su
     route = admitted.route;
     const { contract } = route;
     const { success } = contract;
-    const input = inputOf(route, host, admitted.who, trace);
+    const input = inputOf(route, host, admitted.who, trace, services);
     if (success.kind === "exchange") {
       input.exchange = exchangeOf(host, ids);
       await trace.run(() => admitted.route.handler(input as never));
@@ -92,7 +92,13 @@ export async function answer(routes: PathRoutes, host: HostAdapter, services: Su
 }
 
 /** The input of every handler. `exchange` and `body` are added if the route has them. */
-function inputOf({ contract, say }: InstalledRoute, host: HostAdapter, who: unknown, trace: RequestTrace) {
+function inputOf(
+  { contract, say }: InstalledRoute,
+  host: HostAdapter,
+  who: unknown,
+  trace: RequestTrace,
+  { streams }: SurfaceServices,
+) {
   const { head, signal } = host;
   if (host.isMalformed) {
     throw fault(contract.faults, "invalid_request", { message: "Malformed percent-escape in the path" });
@@ -104,6 +110,7 @@ function inputOf({ contract, say }: InstalledRoute, host: HostAdapter, who: unkn
     head,
     who,
     signal,
+    stopping: streams.ended,
     trace,
     fail: contract.errors ?? {},
     say,

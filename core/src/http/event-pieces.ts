@@ -159,18 +159,23 @@ function frame(event: string, json: string): string {
 /** The open event streams of one surface. Without `end`, they end with their source or reader, which may be never. */
 export class EventStreams {
   readonly #open = new Set<() => void>();
-  #isEnded = false;
+  readonly #ended = new AbortController();
+
+  /** Aborts at `end`: for answers that wait for something, too. */
+  get ended(): AbortSignal {
+    return this.#ended.signal;
+  }
 
   /** Adds an open stream. `end` is called once to end it. Returns a function for the answer to call when the stream has ended. */
   add(end: () => void): () => void {
-    if (this.#isEnded) end();
+    if (this.ended.aborted) end();
     else this.#open.add(end);
     return () => void this.#open.delete(end);
   }
 
   /** End all open streams, and from now on every new one at once. */
   end(): void {
-    this.#isEnded = true;
+    this.#ended.abort();
     for (const end of this.#open) end();
   }
 }

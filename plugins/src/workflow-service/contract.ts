@@ -164,6 +164,21 @@ const runDetail = v.object({
   ...ownership,
 });
 
+/**
+ * The answer of a call that starts a run. With `Prefer: wait=SECONDS` (an extension): the run, if it has ended in time, or else where it is
+ * read.
+ */
+const startedOrEnded = <E extends v.ObjectEntries>(more: E) =>
+  reply.json(
+    v.union([
+      v.object({
+        ...{ runId: text, workflowId: text, status: v.literal("started"), location: v.optional(text) },
+        ...more,
+      }),
+      runDetail,
+    ]),
+  );
+
 /** Events of a run (specification 6.1, payloads of workflow.md). */
 const runEvents = {
   "workflow:started": v.object({ workflowId: text, runId: text, name: text, nodeCount: v.number() }),
@@ -275,7 +290,8 @@ export const workflowServiceContract = defineContract(
       body: v.optional(jsonObject, {}),
       bodyAs: "text",
       bodyLimit: TRIGGER_BYTES,
-      success: reply.json(v.object({ runId: text, workflowId: text, status: v.literal("started") })),
+      waits: true,
+      success: startedOrEnded({}),
       errors: { ...starting, id_required: workflowErrors.id_required },
     },
     events: {
@@ -309,6 +325,7 @@ export const workflowServiceContract = defineContract(
       summary: "Read a run with its nodes, outputs and open gate",
       params: byRun,
       query: scope,
+      waits: true,
       success: reply.json(runDetail),
       errors: { ...scoped, run_not_found },
     },
@@ -344,9 +361,8 @@ export const workflowServiceContract = defineContract(
         ),
       ),
       bodyLimit: CALL_BYTES,
-      success: reply.json(
-        v.object({ runId: text, workflowId: text, status: v.literal("started"), duplicate: v.optional(v.literal(true)) }),
-      ),
+      waits: true,
+      success: startedOrEnded({ duplicate: v.optional(v.literal(true)) }),
       errors: {
         ...starting,
         execution_grant_invalid,
@@ -396,15 +412,8 @@ export const workflowServiceContract = defineContract(
         v.check(({ as, output }) => output === undefined || as === "done", "output needs as: done"),
       ),
       bodyLimit: CALL_BYTES,
-      success: reply.json(
-        v.object({
-          runId: text,
-          workflowId: text,
-          status: v.literal("started"),
-          resumes: text,
-          duplicate: v.optional(v.literal(true)),
-        }),
-      ),
+      waits: true,
+      success: startedOrEnded({ resumes: text, duplicate: v.optional(v.literal(true)) }),
       errors: {
         ...granted,
         run_not_reserved,
@@ -425,9 +434,8 @@ export const workflowServiceContract = defineContract(
         without: v.optional(v.array(text), []),
       }),
       bodyLimit: CALL_BYTES,
-      success: reply.json(
-        v.object({ runId: text, workflowId: text, status: v.literal("started"), duplicate: v.optional(v.literal(true)) }),
-      ),
+      waits: true,
+      success: startedOrEnded({ duplicate: v.optional(v.literal(true)) }),
       errors: { ...starting, ...granted, run_not_resumable: workflowErrors.run_not_resumable },
     },
     schedules: {

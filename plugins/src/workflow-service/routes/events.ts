@@ -5,6 +5,7 @@ import type { workflowServiceContract } from "../contract.ts";
 import { workflowErrors } from "../contracts/errors.ts";
 import { RECONNECT_MS, STAY_AWAY_MS } from "../contracts/limits.ts";
 import { readChunks } from "../runs/ledger.ts";
+import { catchUp } from "../service/wait-for-end.ts";
 import type { LiveRun, LiveRuns } from "../runs/live-runs.ts";
 import type { ReaderMark, RunHints } from "../runs/run-hints.ts";
 import type { RunError, RunRecord } from "../runs/run-record.ts";
@@ -113,18 +114,6 @@ function errorEvent(runId: string, { code, message, nodeId }: RunError, say: Say
 function completeEvent({ runId, workflowId, status }: RunRecord, finalOutputs: unknown, say: SayEvent): RunEvent {
   const data = { runId, workflowId, status, ...(finalOutputs !== undefined && { finalOutputs }) };
   return { ...say["workflow:complete"](data), id: runEventId(runId, "complete") };
-}
-
-/** Reads the entries that the executing process has written. Throws errors of stores. */
-async function catchUp(
-  { runs, live: liveRuns }: { readonly runs: RunRecords; readonly live: LiveRuns },
-  live: LiveRun,
-): Promise<void> {
-  if (liveRuns.knowsMore(live)) return;
-  // One commit writes the record and the end of the ledger. So a ledger that is read after the record is complete.
-  const run = await runs.find(live.ledger.runId);
-  await live.ledger.refresh();
-  if (!run || isTerminal(run.value.status)) live.ledger.close();
 }
 
 function leave(liveRuns: LiveRuns, live: LiveRun, own: AbortController): void {

@@ -1,4 +1,5 @@
 import { jsonList, JsonPieces } from "@portico/core";
+import { preferredWait, preferredWaitMs, type WaitingCall } from "@portico/core/kit";
 import { readFinalOutputs } from "./events.ts";
 import { type LocatedEntry, readEntries, readCompletedNodeCount } from "../runs/ledger.ts";
 import type { LedgerEntry, NodeEnded, NodeStarted } from "../runs/ledger-entry.ts";
@@ -14,6 +15,7 @@ import {
 import type { ListedFile } from "../files/run-files.ts";
 import { isResumable } from "../runs/resumable-results.ts";
 import type { RunRecord } from "../runs/run-record.ts";
+import { waitForEnd } from "../service/wait-for-end.ts";
 import { isTerminal } from "../contracts/run-state.ts";
 
 /** Lists the runs of a workflow, or of a task, the newest first. */
@@ -39,24 +41,53 @@ export function listRuns(services: WorkflowServices): WorkflowHandlers["runs"] {
 
 /** Shows one run with all its nodes. */
 export function readRun(services: WorkflowServices): WorkflowHandlers["run"] {
+  const { runtime, clock } = services;
+  return async ({ params, query, head, signal, stopping }) => {
+    const run = await readableRun(services, params, query, signal);
+    const waiting = (until: AbortSignal) => waitForEnd(runtime, run.runId, until).catch(toStoreError);
+    return detailOf(services, (await preferredWait({ head, signal, stopping }, clock, waiting)) ?? run, signal);
+  };
+}
+
+/**
+ * What a call that has started a run answers: its own answer, or the run with all its nodes if the caller wanted to wait, the run has ended in
+ * time, and the caller may read it. A caller that waited in vain is told where the run is read. The run is accepted already, so no failure to
+ * read it may hide that.
+ */
+export async function startedOrEnded<S extends { readonly runId: string; readonly workflowId: string }>(
+  services: WorkflowServices,
+  call: WaitingCall,
+  started: S,
+): Promise<S | (S & { readonly location: string }) | JsonPieces> {
+  const { runtime, clock } = services;
+  const { workflowId, runId } = started;
+  if (preferredWaitMs(call.head) === 0) return started;
+  try {
+    const ended = await preferredWait(call, clock, (until) => waitForEnd(runtime, runId, until));
+    if (ended && isTerminal(ended.status) && isReadable(ended, await readerOf(services, call.signal)))
+      return await detailOf(services, ended, call.signal);
+  } catch {
+    // Its `location` tells more.
+  }
+  return { ...started, location: `/api/workflow/${encodeURIComponent(workflowId)}/runs/${encodeURIComponent(runId)}` };
+}
+
+async function detailOf(services: WorkflowServices, run: RunRecord, signal: AbortSignal): Promise<JsonPieces> {
   const { log, runtime } = services;
   const { files, live, runs } = runtime;
-  return async ({ params, query, signal }) => {
-    const run = await readableRun(services, params, query, signal);
-    const { runId } = run;
-    const found = live.find(runId);
-    const executing = found && live.knowsMore(found) ? found : undefined;
-    // Its execution may have begun just now.
-    await executing?.ledger.recall().catch(toStoreError);
-    const entries = executing ? entriesOf(executing.ledger.read({ signal })) : readEntries(log, runId, signal);
-    const newer = run.resumedBy && (await runs.find(run.resumedBy.runId).catch(toStoreError));
-    return runDetail(run, {
-      newer: newer?.value,
-      entries: orStoreError(entries),
-      finalOutputs: () => readFinalOutputs(log, runId).catch(toStoreError),
-      files: files && orStoreError(files.list(runId)),
-    });
-  };
+  const { runId } = run;
+  const found = live.find(runId);
+  const executing = found && live.knowsMore(found) ? found : undefined;
+  // Its execution may have begun just now.
+  await executing?.ledger.recall().catch(toStoreError);
+  const entries = executing ? entriesOf(executing.ledger.read({ signal })) : readEntries(log, runId, signal);
+  const newer = run.resumedBy && (await runs.find(run.resumedBy.runId).catch(toStoreError));
+  return runDetail(run, {
+    newer: newer?.value,
+    entries: orStoreError(entries),
+    finalOutputs: () => readFinalOutputs(log, runId).catch(toStoreError),
+    files: files && orStoreError(files.list(runId)),
+  });
 }
 
 /**

@@ -8,6 +8,7 @@ import { notResumable, openParameters, type RunOrder, toServiceError } from "../
 import { grantedRun, mayActAs, toStoreError, type WorkflowHandlers, type WorkflowServices } from "./workflow-services.ts";
 import { readChunks } from "../runs/ledger.ts";
 import type { ParametersTaken } from "../runs/ledger-entry.ts";
+import { startedOrEnded } from "./history.ts";
 import { runOfGrant, startOnce } from "./start.ts";
 
 interface ResumeBody {
@@ -24,15 +25,20 @@ interface ResumeBody {
 export function resume(services: WorkflowServices): WorkflowHandlers["resume"] {
   const { runtime, audit, clock, ids } = services;
   const { runs } = runtime;
-  return async ({ params, head, body, signal }) => {
+  return async ({ params, head, body, signal, stopping }) => {
     const { run, grant, actor } = await grantedRun(services, params, head);
     // The new run acts for the user of the resumed run.
     if (!(await mayActAs(services, run.userId, grant, signal))) throw workflowErrors.execution_grant_invalid();
     const { runId: oldId, workflowId } = run;
-    const answer = (runId: string) => ({ runId, workflowId, status: "started" as const, resumes: oldId });
+    const answer = (runId: string, more?: { readonly duplicate: true }) =>
+      startedOrEnded(
+        services,
+        { head, signal, stopping },
+        { runId, workflowId, status: "started" as const, resumes: oldId, ...more },
+      );
     const known = async () => {
       const found = await resumeOf(services, oldId, body.idempotencyKey);
-      return found === undefined ? undefined : { ...answer(found), duplicate: true as const };
+      return found === undefined ? undefined : answer(found, { duplicate: true });
     };
     try {
       const before = await known();
@@ -53,7 +59,7 @@ export function resume(services: WorkflowServices): WorkflowHandlers["resume"] {
         if (!other) throw error;
         return other;
       }
-      return answer(runId);
+      return await answer(runId);
     } catch (error) {
       if (error instanceof ports.LogUnavailable) toStoreError(error);
       throw toServiceError(error);
@@ -64,13 +70,13 @@ export function resume(services: WorkflowServices): WorkflowHandlers["resume"] {
 /** Starts the deployed workflow anew with the parameters of a run. It is the one start of the grant. */
 export function rerun(services: WorkflowServices): WorkflowHandlers["rerun"] {
   const { runtime, log, audit } = services;
-  return async ({ params, head, body: { idempotencyKey, parameters, without }, signal }) => {
+  return async ({ params, head, body: { idempotencyKey, parameters, without }, signal, stopping }) => {
     const { run, grant, actor } = await grantedRun(services, params, head);
     // The new run acts for the user of the grant, with the parameters of the other.
     if (!(await mayActAs(services, run.userId, grant, signal))) throw workflowErrors.execution_grant_invalid();
     try {
       const known = await runOfGrant(services, grant, idempotencyKey);
-      if (known) return known;
+      if (known) return await startedOrEnded(services, { head, signal, stopping }, known);
       const definition = runtime.catalogue.find(run.workflowId);
       if (!definition) throw workflowErrors.workflow_not_found();
       const taken = await firstEntry(log, run.runId);
@@ -81,7 +87,8 @@ export function rerun(services: WorkflowServices): WorkflowHandlers["rerun"] {
       const body = { idempotencyKey, parameters: { ...kept, ...parameters } };
       const begin = () => startOnce(services, grant, definition, body, run.runId);
       const fact = { action: "workflow-run.rerun", object: run.runId, who: actor };
-      return await (audit?.attempt(fact, begin) ?? begin());
+      const started = await (audit?.attempt(fact, begin) ?? begin());
+      return await startedOrEnded(services, { head, signal, stopping }, started);
     } catch (error) {
       if (error instanceof ports.LogUnavailable) toStoreError(error);
       throw toServiceError(error);

@@ -7,20 +7,21 @@ import { workflowErrors } from "../contracts/errors.ts";
 import { filesIn } from "../files/run-files.ts";
 import type { ExecutionGrant } from "../access/grants.ts";
 import { newRunId } from "../runs/run-id.ts";
+import { startedOrEnded } from "./history.ts";
 import { isTerminal } from "../contracts/run-state.ts";
 
 /** Starts a run with the service token. */
-export function trigger({ runtime: { catalogue, startRun } }: WorkflowServices): WorkflowHandlers["trigger"] {
-  return async ({ query: { id }, body, fail }) => {
+export function trigger(services: WorkflowServices): WorkflowHandlers["trigger"] {
+  const { catalogue, startRun } = services.runtime;
+  return async ({ query: { id }, body, fail, ...call }) => {
     if (typeof id !== "string" || id === "") throw fail.id_required();
     const definition = catalogue.find(id);
     if (!definition) throw fail.workflow_not_found();
     const parameters = body === "" ? {} : parseJsonBody(workflowServiceContract.trigger, body);
-    try {
-      return { ...(await startRun({ definition, parameters })), status: "started" };
-    } catch (error) {
+    const started = await startRun({ definition, parameters }).catch((error: unknown) => {
       throw toServiceError(error);
-    }
+    });
+    return startedOrEnded(services, call, { ...started, status: "started" as const });
   };
 }
 
@@ -41,7 +42,7 @@ interface StartedOnce {
 export function start(services: WorkflowServices): WorkflowHandlers["start"] {
   const { grants, clock, runtime } = services;
   const { catalogue } = runtime;
-  return async ({ body, fail }) => {
+  return async ({ body, fail, ...call }) => {
     const { executionGrantId, idempotencyKey, workflowId, definitionPath } = body;
     if (definitionPath !== undefined && isOutside(definitionPath)) throw fail.definition_path_forbidden();
     const grant = await grants.read(executionGrantId).catch(toStoreError);
@@ -51,10 +52,10 @@ export function start(services: WorkflowServices): WorkflowHandlers["start"] {
     if ((definition?.id ?? workflowId ?? grant.workflowId) !== grant.workflowId) throw fail.execution_grant_invalid();
     try {
       const known = await runOfGrant(services, grant, idempotencyKey);
-      if (known) return known;
+      if (known) return await startedOrEnded(services, call, known);
       if (grant.expiresAt <= clock.now()) throw fail.execution_grant_invalid();
       if (!definition) throw fail.workflow_not_found();
-      return await startOnce(services, grant, definition, body);
+      return await startedOrEnded(services, call, await startOnce(services, grant, definition, body));
     } catch (error) {
       throw toServiceError(error);
     }
