@@ -29,8 +29,8 @@ export function withVendorTables(page: string): string {
 }
 
 function row(head: readonly string[], rule: KnownRule): string {
-  const { chat, messages, images, because, source } = rule;
-  const set = [chat, messages, images === undefined ? undefined : { images }].flatMap((each) => Object.entries(each ?? {}));
+  const { because, source, chat, messages, ...others } = rule;
+  const set = [chat, messages, others].flatMap((each) => Object.entries(each ?? {}));
   const differs = set.map(([key, value]) => `\`${key}: ${String(value)}\``).join(", ");
   return `| ${[...head, differs, because, source.split(", ").map(linked).join(", ")].join(" | ")} |`;
 }

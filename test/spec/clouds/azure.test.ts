@@ -117,6 +117,46 @@ describe("a provider of the protocol azure", () => {
     expect(ours).toEqual(theirs);
   });
 
+  const MESSAGES = CALLERS.messages;
+  const tool = { name: "look", input_schema: { type: "object" } };
+
+  it("knows the model of a deployment by its `id`, if the deployment's name says nothing", async () => {
+    const models = [
+      { id: "gpt-5.4", upstream: "chat-prod" },
+      { id: "mine", upstream: "gpt-5.4-eu" },
+      { id: "other", upstream: "chat-prod" },
+    ];
+    await using proxy = await startWith({ models });
+    for (const { id } of models)
+      await proxy.post(
+        MESSAGES.path,
+        MESSAGES.request("hi", { model: id, temperature: 0.5, tools: [tool], thinking: { type: "adaptive" } }),
+      );
+    const sent = await Promise.all(upstream.requests.map(async (each) => JSON.parse(await each.text())));
+    expect(sent.map((body) => [body.model, body.temperature, body.reasoning_effort])).toEqual([
+      ["chat-prod", undefined, undefined],
+      ["gpt-5.4-eu", undefined, undefined],
+      ["chat-prod", 0.5, expect.any(String)],
+    ]);
+  });
+
+  it.each([
+    ["https://my.services.ai.azure.com", "mistral", ["max_tokens"]],
+    ["https://my.openai.azure.com", "openai", ["max_completion_tokens", "stream_options", "user"]],
+    ["https://llama.eastus.models.ai.azure.com", "openai", ["max_tokens"]],
+  ])("at %s with the type %s gets what is known of it", async (baseUrl, type, expected) => {
+    const sent: object[] = [];
+    const fetch: typeof globalThis.fetch = async (_url, init) => {
+      sent.push(JSON.parse(await new Response(init?.body).text()));
+      return new Response("data: [DONE]\n\n", { headers: { "content-type": "text/event-stream" } });
+    };
+    await using proxy = await startWith({ baseUrl, type, fetch, models: ["my-model"] });
+    const more = { model: "my-model", stream: true, max_tokens: 1024, metadata: { user_id: "u" } };
+    await (await proxy.post(MESSAGES.path, MESSAGES.request("hi", more))).text();
+    const told = Object.keys(sent[0]!).filter((field) => /tokens|stream_|user/.test(field));
+    expect(told.toSorted()).toEqual(expected);
+  });
+
   it("takes an answer that the content filter cut for one that was refused", async () => {
     await using proxy = await startWith();
     upstream.answerNext(

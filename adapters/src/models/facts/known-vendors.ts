@@ -5,6 +5,8 @@ export interface KnownRule {
   readonly chat?: Partial<ports.ChatDialect>;
   readonly messages?: Partial<ports.MessagesDialect>;
   readonly images?: false;
+  /** The name that is sent is any name, so the `id` in the settings can identify the model. */
+  readonly modelBy?: "id";
   /** What the vendor answers otherwise, or what it documents. */
   readonly because: string;
   /** The vendor's page, or reports that quote its answer (`repository#number`). */
@@ -22,7 +24,7 @@ export interface KnownVendor {
 }
 
 /** When the sources were last read. */
-export const KNOWN_SINCE = "2026-11-28";
+export const KNOWN_SINCE = "2026-11-29";
 
 /** Applies the template of the model: one system message at the head, and turns that alternate. */
 const templates = (source: string): KnownRule => ({
@@ -43,6 +45,31 @@ export const KNOWN_VENDORS: readonly KnownVendor[] = [
         chat: { reasoningContent: false },
         because: "its chat completions neither give nor document reasoning text",
         source: "platform.openai.com/docs/api-reference/chat",
+      },
+    ],
+  },
+  {
+    name: "Azure",
+    types: ["azure"],
+    hosts: ["openai.azure.com", "services.ai.azure.com", "cognitiveservices.azure.com", "openai.azure.us", "openai.azure.cn"],
+    rules: [
+      {
+        modelBy: "id",
+        because: "the name that is sent is that of a deployment, which its owner chose",
+        source: "learn.microsoft.com/azure/ai-foundry/openai/how-to/switching-endpoints",
+      },
+    ],
+  },
+  {
+    name: "Azure, endpoints of one model",
+    types: [],
+    hosts: ["models.ai.azure.com", "inference.ai.azure.com"],
+    rules: [
+      {
+        chat: { maxTokens: "max_tokens", reasoning: "none", streamOptions: false, user: false },
+        because: "400 \"Extra parameters … are not allowed when extra-parameters is not set or set to be 'error'\"",
+        source:
+          "learn.microsoft.com/azure/ai-foundry/model-inference/reference/reference-model-inference-chat-completions, BerriAI/litellm#9800, langchain-ai/langchain#29679",
       },
     ],
   },
@@ -227,12 +254,16 @@ export const KNOWN_VENDORS: readonly KnownVendor[] = [
   },
 ];
 
-/** The vendor by the host of `baseUrl`, else by `type`. */
-export function knownVendor({ baseUrl, type }: { readonly baseUrl: string; readonly type: string }): KnownVendor | undefined {
+/**
+ * What is known of a provider, by the host of `baseUrl`, else by `type`. Of a host that serves models of many vendors under names that its
+ * customers choose, both hold: `type` can name the vendor.
+ */
+export function knownRules({ baseUrl, type }: { readonly baseUrl: string; readonly type: string }): readonly KnownRule[] {
   const host = URL.parse(baseUrl)?.hostname ?? "";
   const name = type.toLowerCase();
-  return (
-    KNOWN_VENDORS.find(({ hosts }) => hosts.some((own) => host === own || host.endsWith(`.${own}`))) ??
-    KNOWN_VENDORS.find(({ types }) => types.includes(name))
-  );
+  const ofHost = KNOWN_VENDORS.find(({ hosts }) => hosts.some((own) => host === own || host.endsWith(`.${own}`)));
+  const ofType = KNOWN_VENDORS.find(({ types }) => types.includes(name));
+  if (!ofHost) return ofType?.rules ?? [];
+  const isOfMany = ofHost.rules.some(({ modelBy }) => modelBy === "id");
+  return isOfMany && ofType && ofType !== ofHost ? [...ofHost.rules, ...ofType.rules] : ofHost.rules;
 }

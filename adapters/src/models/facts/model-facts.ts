@@ -1,7 +1,7 @@
 import { ports } from "@portico/core";
 import type { HttpProviderOptions, ModelSettings } from "../http-options.ts";
 import { KNOWN_MODELS } from "./known-models.ts";
-import { knownVendor } from "./known-vendors.ts";
+import { knownRules } from "./known-vendors.ts";
 
 /** Names whose facts are remembered: a provider that lists its own models can have any number. */
 const MOST_NAMES = 1_000;
@@ -23,13 +23,17 @@ export function createModelFacts(
   const settings = new Map<string, ModelSettings>();
   for (const model of models === "discover" ? [] : models)
     if (typeof model !== "string") for (const name of [model.id, ...(model.aliases ?? [])]) settings.set(name, model);
-  const vendor = knownVendor(provider)?.rules ?? [];
+  const vendor = knownRules(provider);
+  const isById = vendor.some(({ modelBy }) => modelBy === "id");
+  const rulesOf = (model: string) => KNOWN_MODELS.flatMap(({ isOne, rules }) => (isOne(model) ? rules : []));
   const known = new Map<string, ports.ModelFacts>();
 
   const read = (name: string): ports.ModelFacts => {
     const model = settings.get(name);
     const sent = model?.upstream ?? model?.id ?? name;
-    const rules = [...vendor, ...KNOWN_MODELS.flatMap(({ isOne, rules: own }) => (isOne(sent) ? own : []))];
+    const ofSent = rulesOf(sent);
+    // The name of a deployment may be that of its model.
+    const rules = [...vendor, ...(isById && model && ofSent.length === 0 ? rulesOf(model.id) : ofSent)];
     const images = model?.images ?? rules.find((rule) => rule.images === false)?.images;
     return {
       ...(sent !== name && { upstream: sent }),
