@@ -36,7 +36,7 @@ export {
   readQuestion,
 } from "./read-question.ts";
 export { refusesPart, withoutRefusedPart } from "./refused-part.ts";
-export { readUpstreamError } from "./read-upstream-error.ts";
+export { readUpstreamError, retryDelayIn } from "./read-upstream-error.ts";
 export { readSignedToolId, signedToolId, toolIdForMessages } from "./tool-ids.ts";
 export { defaultMaxTokens } from "./request/parameters.ts";
 export { ConversionRefused } from "./request/fields.ts";

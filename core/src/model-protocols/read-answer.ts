@@ -4,6 +4,7 @@ import { ChatAnswer } from "./answer/chat-answer.ts";
 import { MessagesAnswer } from "./answer/messages-answer.ts";
 import { upstreamFailure } from "./errors.ts";
 import { isJsonObject, type JsonObject, parseExactly } from "./json.ts";
+import { LinesOutside } from "./lines-outside.ts";
 import type { ModelEvent, StreamReader } from "./model-events.ts";
 
 /**
@@ -44,6 +45,7 @@ export const STREAM_EVENT_CHARACTERS = 16 * 1024 * 1024;
  */
 export function createStreamReader(createAnswer: (emit: Emit) => AnswerReader): StreamReader {
   const decoder = new TextDecoder();
+  const lines = new LinesOutside();
   const gathered = gatherEvents();
   const answer = createAnswer(gathered.emit);
   let ended = false;
@@ -70,14 +72,14 @@ export function createStreamReader(createAnswer: (emit: Emit) => AnswerReader): 
   return {
     push(chunk) {
       if (gathered.over || ended) return [];
-      gathered.attempt(() => parser.feed(decoder.decode(chunk, { stream: true })));
+      gathered.attempt(() => parser.feed(lines.push(decoder.decode(chunk, { stream: true }))));
       return gathered.drain();
     },
     end() {
       if (gathered.over || ended) return [];
       ended = true;
       // The last event counts even if the blank line after it is missing.
-      gathered.attempt(() => parser.feed(`${decoder.decode()}\n\n`));
+      gathered.attempt(() => parser.feed(`${lines.push(decoder.decode())}${lines.end()}\n\n`));
       if (!gathered.over) answer.close(false);
       return gathered.drain();
     },

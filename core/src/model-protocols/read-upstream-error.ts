@@ -135,8 +135,28 @@ const QUOTED_DEPTH = 3;
 export function errorIn(value: Json): JsonObject {
   const outer = Array.isArray(value) ? (value[0] as Json | undefined) : value;
   if (!isJsonObject(outer)) return typeof outer === "string" ? { message: outer } : {};
+  if (isFailedBase(outer.base_resp)) return errorOfBase(outer.base_resp);
   if (isJsonObject(outer.error)) return outer.error;
   return typeof outer.error === "string" ? { type: outer.type, code: outer.code, message: outer.message ?? outer.error } : outer;
+}
+
+/** MiniMax's status beside an answer of status 200 (infiniflow/ragflow#17292). 0 is success. */
+export function isFailedBase(base: Json | undefined): base is JsonObject {
+  return isJsonObject(base) && typeof base.status_code === "number" && base.status_code !== 0;
+}
+
+/** platform.minimax.io/docs, Error codes. */
+const BASE_CODES: ReadonlyMap<Json | undefined, string> = new Map([
+  [1001, "timeout"],
+  [1002, "rate_limit_exceeded"],
+  [1004, "invalid_api_key"],
+  [1008, "insufficient_balance"],
+  [1039, "rate_limit_exceeded"],
+  [2013, "invalid_request_error"],
+]);
+
+function errorOfBase({ status_code: status, status_msg: message = null }: JsonObject): JsonObject {
+  return { code: BASE_CODES.get(status) ?? String(status), message };
 }
 
 /**
@@ -153,6 +173,21 @@ export function sentenceIn(error: JsonObject, depth = QUOTED_DEPTH): string | un
   const raw = isJsonObject(error.metadata) ? sentenceOf(error.metadata.raw, depth) : undefined;
   if (own === undefined || raw === undefined || own.includes(raw)) return own ?? raw;
   return plainSentence(`${own}: ${raw}`);
+}
+
+/** Larger bodies are no errors of this kind. */
+const RETRY_INFO_CHARACTERS = 64 * 1024;
+
+/** Milliseconds that Google asks to wait. It has no header for that, but `google.rpc.RetryInfo` in the error (googleapis/python-genai#1875). */
+export function retryDelayIn(text: string): number | undefined {
+  if (text.length > RETRY_INFO_CHARACTERS || !text.includes("retryDelay")) return undefined;
+  const { details } = errorIn(parseJson(text) ?? "");
+  const delays = (Array.isArray(details) ? (details as readonly Json[]) : []).flatMap((detail) => {
+    const delay = isJsonObject(detail) ? detail.retryDelay : undefined;
+    const seconds = typeof delay === "string" ? /^(\d{1,6}(?:\.\d{1,9})?)s$/.exec(delay)?.[1] : undefined;
+    return seconds === undefined ? [] : [Math.ceil(Number(seconds) * 1_000)];
+  });
+  return delays[0];
 }
 
 /** The path of the first validation fault, for example `messages.0.content`. */

@@ -63,7 +63,7 @@ export function streamTranslation(stream: StreamTranslation): Promise<void> {
         out.end(pending + text);
         // Data after the end of an answer is ignored; a broken stream is aborted.
         if (last.type === "error") body.destroy();
-        else body.resume();
+        else readToEnd(body, clock);
       } else if (text !== "") {
         if (pending === "") queueMicrotask(flush);
         pending += text;
@@ -96,6 +96,13 @@ export function streamTranslation(stream: StreamTranslation): Promise<void> {
     });
     write(START);
   });
+}
+
+/** Lets go of a stream whose answer has ended. Some vendors keep it open (maximhq/bifrost#6784). */
+function readToEnd(body: Readable, clock: ports.Clock): void {
+  const late = clock.after(KEEP_ALIVE_MS, () => body.destroy());
+  body.once("close", () => late.cancel());
+  body.resume();
 }
 
 /** Records the token counts of events. */

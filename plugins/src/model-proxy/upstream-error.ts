@@ -1,5 +1,5 @@
 import { type Exchange, ports, type ServiceError } from "@portico/core";
-import { errorBody, isJsonObject, readErrorText, readUpstreamError } from "@portico/core/model-protocols";
+import { errorBody, isJsonObject, readErrorText, readUpstreamError, retryDelayIn } from "@portico/core/model-protocols";
 import { proxyErrors } from "./errors.ts";
 import { convertedAnswerHeaders } from "./header-filter.ts";
 import type { Protocol } from "./protocol.ts";
@@ -25,13 +25,19 @@ export async function relayError(call: {
   const body =
     sameProtocolBody(call, text) ??
     JSON.stringify(errorBody(protocol, readUpstreamError(provider.protocol, answer.status, text || undefined)));
-  const headers = convertedAnswerHeaders(answer.headers, provider);
+  const headers = { ...retryAfterIn(text), ...convertedAnswerHeaders(answer.headers, provider) };
   const out = exchange.respond(answer.status, {
     ...headers,
     "content-type": "application/json; charset=utf-8",
     "content-length": String(Buffer.byteLength(body)),
   });
   out.end(body);
+}
+
+/** The wait in an error whose vendor has no header for it: client libraries read only the header. */
+function retryAfterIn(text: string): Record<string, string> {
+  const ms = retryDelayIn(text);
+  return ms === undefined ? {} : { "retry-after": String(Math.ceil(ms / 1_000)) };
 }
 
 /** Translates the port's errors into the proxy's errors. Other errors are thrown unchanged. */

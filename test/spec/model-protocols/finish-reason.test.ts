@@ -26,6 +26,9 @@ describe("reasons to stop", () => {
     ["MAX_TOKENS", "length", "length", "max_tokens"],
     ["model_length", "context-window", "length", "model_context_window_exceeded"],
     ["SAFETY", "refusal", "content_filter", "refusal"],
+    ["content_filter: RECITATION", "refusal", "content_filter", "refusal"],
+    ["SPII", "refusal", "content_filter", "refusal"],
+    ["sensitive", "refusal", "content_filter", "refusal"],
     ["something_new", "end", "stop", "end_turn"],
   ])("%s means %s: %s in Chat Completions, %s in Messages", (given, meaning, chat, messages) => {
     const reason = readFinishReason(given);
@@ -51,7 +54,9 @@ describe("reasons to stop", () => {
   });
 
   it("distinguish a failed answer from a complete one", () => {
-    expect(["error", "ERROR", "insufficient_system_resource"].every(isBrokenFinish)).toBe(true);
+    expect(
+      ["error", "ERROR", "insufficient_system_resource", "function_call_filter: MALFORMED_FUNCTION_CALL"].every(isBrokenFinish),
+    ).toBe(true);
     expect(["stop", "length", "content_filter", "whatever"].some(isBrokenFinish)).toBe(false);
   });
 });

@@ -36,6 +36,53 @@ const TABLE: readonly (readonly [string, string, readonly ModelEvent[]])[] = [
     chunk({ content: null, tool_calls: null, refusal: null }) + chunk({ content: "a" }) + stop,
     [text("a"), FINISHED],
   ],
+  [
+    "a message in place of deltas",
+    data({ choices: [{ index: 0, message: { role: "assistant", content: "all" }, finish_reason: "stop" }] }) + DONE,
+    [text("all"), FINISHED],
+  ],
+  [
+    "a message that repeats the deltas (abundantbeing/hermes-browser-extension#11)",
+    chunk({ content: "all" }) +
+      data({ choices: [{ index: 0, message: { role: "assistant", content: "all" }, finish_reason: "stop" }] }) +
+      DONE,
+    [text("all"), FINISHED],
+  ],
+  [
+    "roles that are empty (MiniMax-AI/MiniMax-M2.5#2)",
+    chunk({ role: "", content: "a" }) + chunk({ role: "", reasoning_content: "" }) + stop,
+    [text("a"), FINISHED],
+  ],
+  [
+    "an error in a field of its own (ggml-org/llama.cpp#16104)",
+    `error: {"code":400,"message":"the request exceeds the available context size","type":"invalid_request_error"}\n\n${DONE}`,
+    [
+      {
+        type: "error",
+        error: { kind: "invalid-request", message: "the request exceeds the available context size" },
+      },
+    ],
+  ],
+  [
+    "an error in a line without a field (pepperoni21/ollama-rs#357)",
+    `${chunk({ content: "a" })}{"error":"out of memory"}\n`,
+    [text("a"), told("out of memory")],
+  ],
+  [
+    "MiniMax's status of an error (infiniflow/ragflow#17292)",
+    data({ choices: null, base_resp: { status_code: 1002, status_msg: "rate limit" } }),
+    [{ type: "error", error: { kind: "rate-limit", message: "rate limit", code: "rate_limit_exceeded" } }],
+  ],
+  [
+    "MiniMax's status of success",
+    chunk({ content: "a" }, null, { base_resp: { status_code: 0, status_msg: "" } }) + stop,
+    [text("a"), FINISHED],
+  ],
+  [
+    "a call that Gemini's endpoint refuses (BerriAI/litellm#21744)",
+    chunk({}, "function_call_filter: MALFORMED_FUNCTION_CALL") + DONE,
+    [failure("The provider ended its answer early.")],
+  ],
   ["a delta that is null", chunk(null) + chunk({ content: "a" }) + stop, [text("a"), FINISHED]],
   [
     "only the choice with index 0",

@@ -29,6 +29,19 @@ const textBlock = open(0, { type: "text", text: "" }) + delta(0, { type: "text_d
 const TABLE: readonly (readonly [string, string, readonly ModelEvent[]])[] = [
   ["text", opening + textBlock + ending(), [text("hi"), USAGE, FINISHED]],
   [
+    "an error in a field of its own (ggml-org/llama.cpp#16104)",
+    `${opening}error: {"code":503,"message":"Loading model","type":"unavailable_error"}\n\n`,
+    [{ type: "error", error: { kind: "overloaded", message: "Loading model" } }],
+  ],
+  [
+    "counts at the beginning, and 0 in their place at the end (envoyproxy/ai-gateway#1631)",
+    opening +
+      textBlock +
+      message("message_delta", { delta: { stop_reason: "end_turn" }, usage: { input_tokens: 0, output_tokens: 9 } }) +
+      message("message_stop"),
+    [text("hi"), USAGE, FINISHED],
+  ],
+  [
     "text that stands in the start of its block",
     opening + open(0, { type: "text", text: "hi" }) + close(0) + ending(),
     [text("hi"), USAGE, FINISHED],

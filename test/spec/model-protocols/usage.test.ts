@@ -50,6 +50,21 @@ describe("usage of Chat Completions", () => {
       { input: 3, output: 9, reasoning: 5 },
     ],
     [
+      "reasoning that only the total contains (mozilla-ai/any-llm#1290)",
+      { prompt_tokens: 20, completion_tokens: 198, total_tokens: 623 },
+      { input: 20, output: 603, reasoning: 405 },
+    ],
+    [
+      "reasoning beside a completion of 0 (router-for-me/CLIProxyAPI#5733)",
+      { prompt_tokens: 21, completion_tokens: 0, total_tokens: 81, completion_tokens_details: { reasoning_tokens: 60 } },
+      { input: 21, output: 60, reasoning: 60 },
+    ],
+    [
+      "cached tokens that only the total contains are not reasoning",
+      { prompt_tokens: 10, completion_tokens: 4, total_tokens: 22, cached_tokens: 8 },
+      { input: 2, cacheRead: 8, output: 4 },
+    ],
+    [
       "more reasoning than completion is cut down to it",
       { completion_tokens: 4, completion_tokens_details: { reasoning_tokens: 5 } },
       { output: 4, reasoning: 4 },
@@ -151,6 +166,9 @@ describe("usage in general", () => {
 
   it("what was reported last holds, count by count", () => {
     expect(mergeUsage({ input: 1, output: 1 }, { output: 5 })).toEqual({ input: 1, output: 5 });
+    // envoyproxy/ai-gateway#1631
+    expect(mergeUsage({ input: 15, output: 1 }, { input: 0, output: 5 })).toEqual({ input: 15, output: 5 });
+    expect(mergeUsage({ output: 1 }, { input: 0, output: 5 })).toEqual({ input: 0, output: 5 });
     expect(mergeUsage(undefined, { output: 5 })).toEqual({ output: 5 });
     expect(mergeUsage({ input: 1 }, undefined)).toEqual({ input: 1 });
     expect(mergeUsage(undefined, undefined)).toBeUndefined();

@@ -32,6 +32,19 @@ describe.each(["node", "fetch"] as const)("keep-alive of converted streams (open
       reply.leave();
     });
 
+    it("an answer ends with its last counts, and 15 s later its upstream, which kept it open (maximhq/bifrost#6784)", async () => {
+      await using upstream = await startFakeUpstream();
+      const last = protocol === "messages" ? messagesEvents("one two") : chatEvents("one two", true).slice(0, -1);
+      upstream.answerNext(events([...last, new Promise(() => {})]));
+      const clock = createManualClock();
+      await using proxy = await startProxy({ host, clock, providers: [{ protocol, upstream }] });
+      const reply = await proxy.post(path, request("hello", { stream: true }));
+      assertStream(await reply.text());
+      expect(upstream.openExchanges).toBe(1);
+      await clock.advance(15_000);
+      await upstream.quiet();
+    });
+
     it("one follows every 15 s of silence, and the stream stays grammatical", async () => {
       await using upstream = await startFakeUpstream();
       const speak = createGate();

@@ -66,6 +66,22 @@ describe("a provider with retry", () => {
     expect((await answering).status).toBe(200);
   });
 
+  it("waits as long as Google asks within its error (googleapis/python-genai#1875, dcdpr/jp#1061)", async () => {
+    await using upstream = await startFakeUpstream();
+    const details = [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "20.5s" }];
+    upstream.answerNext(json(429, [{ error: { code: 429, status: "RESOURCE_EXHAUSTED", message: "Quota", details } }]));
+    await using at = await started(upstream);
+    const answering = at.proxy.post(path, request("hello"));
+    await (
+      await upstream.request()
+    ).outcome;
+    await at.waiting();
+    await at.clock.advance(20_400);
+    expect(upstream.requests).toHaveLength(1);
+    await at.clock.advance(2_500);
+    expect((await answering).status).toBe(200);
+  });
+
   it("gives the answer to the caller at once if retry-after asks for more than maxWaitMs", async () => {
     await using upstream = await startFakeUpstream();
     upstream.answerNext(refusal(429, { "retry-after": "31" }));

@@ -74,6 +74,13 @@ describe.each(["node", "fetch"] as const)("errors of the upstream (open points 2
       });
     });
 
+    it("a wait that only Google's error names becomes retry-after (googleapis/python-genai#1875)", async () => {
+      upstream.answerNext(json(429, [{ error: { message: "Quota", details: [{ retryDelay: "26.4s" }] } }]));
+      const reply = await proxy.post(path, request("hello"));
+      await reply.text();
+      expect([reply.status, reply.headers["retry-after"]]).toEqual([429, "27"]);
+    });
+
     it("a relayed 401 is told from the proxy's own: in the caller's shape, with the upstream's words", async () => {
       upstream.answerNext(json(401, { error: { message: "words of the upstream", type: "authentication_error" } }));
       const relayed = await (await proxy.post(path, request())).json();

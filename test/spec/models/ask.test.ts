@@ -71,6 +71,14 @@ describe.each([
     expect(refused.message).not.toContain(KEY);
   });
 
+  it.each([
+    ["in milliseconds", {}, { "retry-after-ms": "1500" }],
+    ["within Google's error (googleapis/python-genai#1875)", { details: [{ retryDelay: "1.5s" }] }, {}],
+  ])("rejects with the wait that the provider asks for %s", async (_, more, headers) => {
+    upstream.answerNext(json(429, { error: { message: "Too fast", ...more } }, headers));
+    await expect(ask(provider, QUESTION, signal)).rejects.toMatchObject({ retryAfterMs: 1_500 });
+  });
+
   it("reads the words of a refusal that is compressed", async () => {
     const body = compress("gzip", JSON.stringify({ error: { type: "invalid_request_error", message: "No such thing" } }));
     upstream.answerNext(whole(400, body, { "content-type": "application/json", "content-encoding": "gzip" }));

@@ -1,5 +1,5 @@
 import { ports } from "@portico/core";
-import { isJsonObject, ModelRefusal, type ModelErrorKind, readUpstreamError } from "@portico/core/model-protocols";
+import { isJsonObject, ModelRefusal, type ModelErrorKind, readUpstreamError, retryDelayIn } from "@portico/core/model-protocols";
 
 /** Kinds of the SDK's errors that are known before a call is sent, with messages that contain no values. */
 const BEFORE: Readonly<Record<string, ModelErrorKind>> = {
@@ -45,7 +45,7 @@ function refusalOf(error: Error, id: string, clock: ports.Clock): Error {
   if (statusCode < 400) return new ModelRefusal("upstream", `Provider "${id}" sent an invalid answer`);
   const body = typeof responseBody === "string" ? responseBody : undefined;
   const { kind, message } = readUpstreamError("chat-completions", statusCode, body);
-  const retryAfterMs = retryAfterOf(responseHeaders, clock);
+  const retryAfterMs = retryAfterOf(responseHeaders, clock) ?? (body === undefined ? undefined : retryDelayIn(body));
   return new ModelRefusal(kind, message, { status: statusCode, ...(retryAfterMs !== undefined && { retryAfterMs }) });
 }
 

@@ -1,5 +1,6 @@
 import { type ports } from "@portico/core";
-import { type ModelError, readUpstreamError } from "@portico/core/model-protocols";
+import { type ModelError, readUpstreamError, retryDelayIn } from "@portico/core/model-protocols";
+import { retryAfterOf } from "../http/retry-after.ts";
 import { AnswerBroken, ModelOverloaded, ModelRefused } from "./model-refused.ts";
 
 /** Characters of a provider's words that are kept. */
@@ -11,12 +12,10 @@ const OVERLOADED = 529;
 export function refusalOf(provider: ports.ModelProvider, answer: ports.ModelAnswer, text: string): ModelRefused {
   const { status } = answer;
   const error = readUpstreamError(provider.protocol, status, text);
-  const retryAfter = answer.headers["retry-after"];
-  const seconds = typeof retryAfter === "string" ? Number(retryAfter) : Number.NaN;
   const facts = {
     status,
     isPassing: status === 429 || status === 408 || status >= 500,
-    retryAfterMs: Number.isFinite(seconds) ? seconds * 1000 : undefined,
+    retryAfterMs: retryAfterOf(answer, Date.now()) ?? retryDelayIn(text),
   };
   const words = provider.redact(error.message).slice(0, LONGEST_WORDS);
   const Refusal = status === OVERLOADED || error.kind === "overloaded" ? ModelOverloaded : ModelRefused;

@@ -1,7 +1,7 @@
 import { upstreamFailure } from "../errors.ts";
 import { isJsonObject, type Json, type JsonObject } from "../json.ts";
 import type { FinishReason, Usage } from "../model-events.ts";
-import { readErrorValue } from "../read-upstream-error.ts";
+import { isFailedBase, readErrorValue, sentenceIn } from "../read-upstream-error.ts";
 import type { AnswerReader, Emit } from "./answer-reader.ts";
 import { ChatToolCalls } from "./chat-tool-calls.ts";
 import { isBrokenFinish, readFinishReason, settleFinishReason } from "./finish-reason.ts";
@@ -44,7 +44,11 @@ export class ChatAnswer implements AnswerReader {
     const choice = firstChoice(chunk.choices);
     // Some vendors send the usage in every chunk, with cumulative counts, and some inside the choice. The last counts are valid.
     this.#usage = mergeUsage(this.#usage, readChatUsage(chunk.usage ?? choice?.usage));
-    if (choice === undefined) return;
+    if (choice === undefined) {
+      // Counts without a choice come last. Some vendors send nothing after them, and keep the connection open (maximhq/bifrost#6784).
+      if (this.#finish !== undefined && isJsonObject(chunk.usage)) this.close(true);
+      return;
+    }
     if (isJsonObject(choice.error)) {
       this.#fail(choice);
       return;
@@ -52,6 +56,10 @@ export class ChatAnswer implements AnswerReader {
     if (isJsonObject(choice.delta)) {
       this.#reasoning.read(choice.delta);
       this.#content(choice.delta);
+    } else if (isJsonObject(choice.message) && !this.#hasContent && !this.#tools.hasBegun) {
+      // The only event of a pretended stream. After deltas, a message repeats them (abundantbeing/hermes-browser-extension#11).
+      this.#reasoning.readWhole(choice.message);
+      this.#content(choice.message);
     }
     this.#finishReason(choice.finish_reason);
   }
@@ -64,7 +72,9 @@ export class ChatAnswer implements AnswerReader {
     }
     const choice = firstChoice(body.choices);
     if (choice === undefined || !isJsonObject(choice.message)) {
-      this.#emit(upstreamFailure("The provider's answer has no message."));
+      // Some services answer with status 200 and an error in their own form.
+      if (sentenceIn(body) === undefined) this.#emit(upstreamFailure("The provider's answer has no message."));
+      else this.#fail(body);
       return;
     }
     this.#start(body);
@@ -152,6 +162,7 @@ function isError(body: JsonObject, name: string | undefined): boolean {
     name === "error" ||
     body.object === "error" ||
     isJsonObject(body.error) ||
+    isFailedBase(body.base_resp) ||
     (typeof body.error === "string" && body.error !== "")
   );
 }

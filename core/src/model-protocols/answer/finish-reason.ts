@@ -43,6 +43,13 @@ const KNOWN: ReadonlyMap<string, FinishReason> = new Map<string, FinishReason>([
   ["recitation", "refusal"],
   ["blocklist", "refusal"],
   ["prohibited_content", "refusal"],
+  ["spii", "refusal"],
+  ["model_armor", "refusal"],
+  ["image_safety", "refusal"],
+  ["image_prohibited_content", "refusal"],
+  ["image_recitation", "refusal"],
+  ["sensitive", "refusal"],
+  ["guardrail_intervened", "refusal"],
   ["model_context_window_exceeded", "context-window"],
   ["model_length", "context-window"],
   ["pause_turn", "pause"],
@@ -54,16 +61,26 @@ const BROKEN: ReadonlySet<string> = new Set([
   "network_error",
   "insufficient_system_resource",
   "malformed_function_call",
+  "unexpected_tool_call",
+  "too_many_tool_calls",
 ]);
 
 /** Whether an upstream's reason means that the answer failed. */
 export function isBrokenFinish(reason: string): boolean {
-  return BROKEN.has(reason.toLowerCase());
+  return wordsOf(reason).some((word) => BROKEN.has(word));
 }
 
 /** Translates an upstream's reason, of either protocol. An unknown reason counts as a normal end. */
 export function readFinishReason(reason: string): FinishReason {
-  return KNOWN.get(reason.toLowerCase()) ?? "end";
+  return wordsOf(reason).flatMap((word) => KNOWN.get(word) ?? [])[0] ?? "end";
+}
+
+/** Gemini's compatible endpoint adds its own reason: `function_call_filter: MALFORMED_FUNCTION_CALL`, `content_filter: RECITATION`. */
+function wordsOf(reason: string): readonly string[] {
+  return reason
+    .toLowerCase()
+    .split(":")
+    .map((word) => word.trim());
 }
 
 /**

@@ -49,7 +49,7 @@ export class MessagesAnswer implements AnswerReader {
   }
 
   read(event: JsonObject, name: string | undefined): void {
-    switch (event.type ?? name) {
+    switch (name === "error" ? name : (event.type ?? name)) {
       case "content_block_delta":
         if (isJsonObject(event.delta)) this.#delta(event.index, event.delta);
         return;

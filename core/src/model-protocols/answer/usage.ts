@@ -14,7 +14,8 @@ export function readChatUsage(value: Json | undefined): Usage | undefined {
   const prompt = count(value.prompt_tokens) ?? difference(total, completion);
   const read = count(promptDetails.cached_tokens) ?? count(value.prompt_cache_hit_tokens) ?? count(value.cached_tokens);
   const written = count(promptDetails.cache_write_tokens) ?? count(promptDetails.cache_creation_tokens);
-  const reasoning = count(objectOr(value.completion_tokens_details).reasoning_tokens);
+  const reasoning =
+    count(objectOr(value.completion_tokens_details).reasoning_tokens) ?? uncounted(prompt, completion, total, read);
 
   const cacheRead = atMost(read, prompt);
   const cacheWrite = atMost(written, difference(prompt, cacheRead ?? 0));
@@ -78,16 +79,30 @@ export function messagesDeltaUsage(usage: Usage | undefined): JsonObject {
   };
 }
 
-/** Counts of one answer are cumulative in both protocols, so the last reported value of each field is used. */
+/**
+ * Counts of one answer are cumulative in both protocols, so the last reported value of each field is used. A later 0 is no count: servers
+ * repeat counts at the end that they report at the beginning alone (envoyproxy/ai-gateway#1631).
+ */
 export function mergeUsage(earlier: Usage | undefined, later: Usage | undefined): Usage | undefined {
   if (earlier === undefined || later === undefined) return later ?? earlier;
+  const latest = (field: keyof Usage) => later[field] || (earlier[field] ?? later[field]);
   return {
-    input: later.input ?? earlier.input,
-    cacheRead: later.cacheRead ?? earlier.cacheRead,
-    cacheWrite: later.cacheWrite ?? earlier.cacheWrite,
-    output: later.output ?? earlier.output,
-    reasoning: later.reasoning ?? earlier.reasoning,
+    input: latest("input"),
+    cacheRead: latest("cacheRead"),
+    cacheWrite: latest("cacheWrite"),
+    output: latest("output"),
+    reasoning: latest("reasoning"),
   };
+}
+
+/**
+ * Tokens that only the total contains. They are reasoning, which Gemini counts there alone (mozilla-ai/any-llm#1290), unless a vendor excludes
+ * just the cached tokens from its prompt.
+ */
+function uncounted(prompt?: number, completion?: number, total?: number, cached?: number): number | undefined {
+  if (prompt === undefined || completion === undefined || total === undefined) return undefined;
+  const more = total - prompt - completion;
+  return more > 0 && more !== cached ? more : undefined;
 }
 
 /** Some vendors exclude reasoning from `completion_tokens` and include it only in the total. Other vendors include it in both. */
