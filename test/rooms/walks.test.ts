@@ -9,7 +9,8 @@ import { root } from "./repository.ts";
  * that shortens a path. It is a few files above what was counted, because other work of the process may run at the same time. A feature that lengthens one must be worth it. Behind a limit: what is wanted.
  */
 const LIMITS: Readonly<Record<string, number>> = {
-  "`createApp(local)`": 328, // 300
+  // Asked turns have an adapter of their own, with the kind of their work.
+  "`createApp(local)`": 332, // 300
   "a same-protocol call": 59, // 45
   // What is made valid for a model stands in a file for each part: names, ids, schemas, images, thinking. A refused part is left out once.
   "a converted call": 88, // 65
@@ -17,7 +18,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   // Agents' requests are written and read by the conversion, in place of two libraries, whose files did not count.
   "a webhook to its run's end": 150, // 100
   "a trigger to its run's end": 110, // 90
-  "a query to its receipt, with the client": 172, // 120
+  "a query to its receipt, with the client": 174, // 120
 };
 
 it("no action enters more files than its limit", { timeout: 180_000 }, async () => {

@@ -76,6 +76,25 @@ export const turnsSettings = {
   toolPolicy: v.optional(toolPolicy, {}),
 };
 
+/** The ID of the provider that serves agents as models. */
+export const AGENTS_PROVIDER = "agents";
+
+/** Options of agents that are models, which presets have as a setting of agents. */
+export const agentModelsSettings = {
+  asModels: v.optional(
+    v.strictObject({
+      userId: v.optional(
+        fromEnv(
+          "PORTICO_AGENT_AS_MODELS_USER",
+          v.pipe(v.string(), v.nonEmpty()),
+          "The user of the turns of agents that are called as models. With it, the model proxy has the provider `agents`, which serves each agent as a model.",
+        ),
+      ),
+    }),
+    {},
+  ),
+};
+
 /** Options of background turns that presets have as settings of webhooks. */
 export const backgroundTurnsSettings = {
   concurrencyPerAgent: v.optional(

@@ -4,6 +4,7 @@ import { CallFailed, createClient } from "@portico/core/client";
 import { safeTokenContract } from "@portico/plugins/model-proxy/management-contract";
 import { createSafeTokens, type SafeToken, type SafeTokens } from "@portico/plugins/model-proxy/safe-tokens";
 import { replaceOwnToken, type TokenOf } from "@portico/presets/platform/own-token";
+import { AGENTS_PROVIDER } from "@portico/plugins/conversations-runs/config";
 import { chooseProviders } from "@portico/presets/platform/provider-choice";
 import { namesCluster } from "@portico/presets/settings/names-cluster";
 import type { PlatformSettings } from "@portico/presets/settings/platform";
@@ -30,8 +31,10 @@ export async function issueToken(
   if (!v.is(safeTokenContract.issue.body, wanted))
     throw new CommandFailed("The provider's id is empty, or the label is too long", EXIT.usage);
   const providers = await chooseProviders(settings, { env: process.env });
-  if (!providers.some(({ id }) => id === wanted.providerId)) {
-    const known = providers.map(({ id }) => id).join(", ") || "none";
+  const agents = settings.agent.asModels.userId === undefined ? [] : [AGENTS_PROVIDER];
+  const ids = [...providers.map(({ id }) => id), ...agents];
+  if (!ids.includes(wanted.providerId)) {
+    const known = ids.join(", ") || "none";
     throw new CommandFailed(`No enabled provider has the id "${wanted.providerId}". Enabled providers: ${known}`, EXIT.usage);
   }
   if (!namesCluster(settings)) makeDataDirectory(dataDirectory(settings.dataDir));

@@ -27,6 +27,7 @@ import { usagePage } from "@portico/operator/usage";
 import { type ProviderPrices, type ProviderSource, safeTokenManagement } from "@portico/plugins/model-proxy/management";
 import { agentWebhookSettings } from "@portico/plugins/agent-webhook/config";
 import { attachmentsMediaSettings } from "@portico/plugins/attachments-media/config";
+import { agentsSource } from "./agents-as-models.ts";
 import { agentsOf, turnsOf } from "./agents-of.ts";
 import { pagesOf } from "../settings/allowed-origins.ts";
 import type { Observed } from "./service-adapters.ts";
@@ -77,7 +78,7 @@ export function agentService(
         ...issues,
         ...optionsOf(safeTokenSettings, settings),
         credentials: () => credentialsOf(providers),
-        sources: () => providerSources(providers, options.listing),
+        sources: () => ({ ...providerSources(providers, options.listing), ...agentsSource(options) }),
         ...(prices && { prices: providerPrices(prices) }),
       }),
       listenersPage({ urls }),

@@ -6,6 +6,7 @@ import { executionGrants } from "@portico/plugins/workflow-service/execution-gra
 import { serviceTokens } from "@portico/plugins/workflow-service/service-tokens";
 import type { PlatformSettings } from "../settings/platform.ts";
 import { agentService } from "./agent-service.ts";
+import { agentsAsModels } from "./agents-as-models.ts";
 import { pagesOf, withConsoleOrigin } from "../settings/allowed-origins.ts";
 import { isConsoleInstalled, noteMissingConsole } from "./console-package.ts";
 import type { Listeners, PlatformOptions } from "./platform-options.ts";
@@ -58,6 +59,7 @@ export function platform(options: PlatformOptions, stores: PlatformStores): Omit
       ...serviceAdapters(options, { prometheus, endedRequests, recentLines }, stores.store),
       ...workflows.adapters,
       ...agents.adapters,
+      ...agentsAsModels(options, { hasConsole, addresses: stores.addresses }),
     ],
     plugins,
     surfaces: {

@@ -2,7 +2,12 @@ import { loopSettings } from "@portico/adapters/agent-engines/loop-options";
 import { filePath, fromEnv, keySecret, sessionIssuesSettings } from "@portico/core";
 import { agentWebhookSettings } from "@portico/plugins/agent-webhook/config";
 import { attachmentsMediaSettings } from "@portico/plugins/attachments-media/config";
-import { backgroundRetriesSettings, backgroundTurnsSettings, turnsSettings } from "@portico/plugins/conversations-runs/config";
+import {
+  agentModelsSettings,
+  backgroundRetriesSettings,
+  backgroundTurnsSettings,
+  turnsSettings,
+} from "@portico/plugins/conversations-runs/config";
 import * as v from "valibot";
 import { documentsSchema } from "./documents.ts";
 import { listenSchema, origin, publicUrlSchema, text } from "./listen.ts";
@@ -40,6 +45,7 @@ export const agentSchema = v.optional(
     ...loopSettings,
     ...backgroundRetriesSettings,
     ...turnsSettings,
+    ...agentModelsSettings,
     ...attachmentsMediaSettings,
     allowedOrigins: v.optional(
       fromEnv(

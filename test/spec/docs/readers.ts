@@ -56,6 +56,10 @@ export const readers: Readonly<Record<string, Reader>> = {
       /Not published\. Nobody wants to read that\./,
     ],
   },
+  "docs/guides/agents-as-models.md": {
+    files: { ...helper, "portico.config.json": JSON.stringify({ agent: { asModels: { userId: "ada" } } }) },
+    prints: [/"id":"helper",[^}]*"owned_by":"agents"/, SAID, SAID],
+  },
   "docs/guides/your-tools.md": { prints: [SAID, SAID] },
   "docs/operations.md": { prints: [] },
   "docs/client.md": {

@@ -25,6 +25,7 @@ const REASONS: Readonly<Record<string, string>> = {
   stale: "it sent no sign of life",
   error: "an error",
   user_stop: "stopped by its user",
+  caller_left: "its caller left",
   system_suspension: "the service was stopped",
   background_timeout: "it exceeded the time limit of background turns",
   conversation_cleared: "its conversation was cleared",

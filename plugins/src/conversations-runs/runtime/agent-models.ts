@@ -8,13 +8,11 @@ import {
   ModelRefusal,
 } from "@portico/core/model-protocols";
 import type { WaitingCall } from "../asked/followed-turn.ts";
+import { AGENTS_PROVIDER } from "../config.ts";
 import { questionToTurn } from "../asked/question-to-turn.ts";
 import { TurnFailed } from "../turns/turn-failed.ts";
 import type { UserMessage } from "../turns/user-message.ts";
 import { type AskedEnd, type AskedEvent, type AskedTurns, askedTurnsPort } from "./asked-turns.ts";
-
-/** The ID of the provider that serves agents as models. */
-export const AGENTS_PROVIDER = "agents";
 
 /** Options of `agentModels`. */
 export interface AgentModelsOptions {
