@@ -1,6 +1,6 @@
 import type { Secret } from "@portico/core";
 import { defineModelProvider, type OwnProvider } from "@portico/core/model-protocols";
-import { answerPieces } from "./ai-sdk/answer-pieces.ts";
+import { answerPieces, type CallTimes } from "./ai-sdk/answer-pieces.ts";
 import { callFailure } from "./ai-sdk/call-failure.ts";
 import { writeCall } from "./ai-sdk/call-options.ts";
 import type { Metadata } from "./ai-sdk/language-model.ts";
@@ -37,6 +37,7 @@ export const aiSdk = defineModelProvider({
   async open({ clock }, options: AiSdkOptions): Promise<OwnProvider> {
     const { id, type, models, credential, providerOptions, silenceMs } = options;
     const provider = typeof options.provider === "string" ? await loaded(options, options.provider) : options.provider;
+    const times = new Map<string, CallTimes>(models.map((model) => [model, {}]));
     // A model that cannot be served is found at the start.
     for (const model of models) modelOf(id, provider, model);
     return {
@@ -51,7 +52,10 @@ export const aiSdk = defineModelProvider({
           const model = modelOf(id, provider, question.model);
           const call = await writeCall(question, model, { signal, providerOptions });
           yield { type: "dropped", fields: call.dropped };
-          yield* answerPieces(id, model, call.options, question.isStream);
+          yield* answerPieces(id, model, call.options, {
+            isStream: question.isStream,
+            times: times.get(question.model) ?? {},
+          });
         } catch (error) {
           throw callFailure(error, id, clock);
         }

@@ -251,6 +251,46 @@ describe("a model that a host wrote", () => {
     });
   });
 
+  const INPUT = '{"at":"tea","why":"thirst"}';
+  const calling = (metadata?: object) => [
+    { type: "tool-input-start", id: "c1", toolName: "look" },
+    { type: "tool-input-delta", id: "c1", delta: INPUT.slice(0, 8) },
+    { type: "tool-input-delta", id: "c1", delta: INPUT.slice(8) },
+    { type: "tool-input-end", id: "c1" },
+    { type: "tool-call", toolCallId: "c1", toolName: "look", input: INPUT, ...(metadata && { providerMetadata: metadata }) },
+    { type: "tool-input-start", id: "c2", toolName: "look" },
+    { type: "tool-input-end", id: "c2" },
+    { type: "tool-call", toolCallId: "c2", toolName: "look", input: "{}" },
+    FINISH.v4,
+  ];
+  const deltasOf = (text: string) =>
+    [...text.matchAll(/"partial_json":("(?:[^"\\]|\\.)*")/g)].map(([, json]) => JSON.parse(json!));
+
+  it("tells calls of tools in pieces, once a complete call of the model has shown that nothing comes with its end", async () => {
+    await using proxy = await proxyOf({ provider: modelOf("v4", calling()).provider });
+    const told = [];
+    for (let call = 1; call <= 2; call++) {
+      const text = await (await proxy.post("/v1/messages", { ...MESSAGE, stream: true, tools: [LOOK] })).text();
+      expect(collectMessagesStream(text).content).toMatchObject([{ input: JSON.parse(INPUT) }, { input: {} }]);
+      told.push(deltasOf(text).filter((delta) => delta !== "{}"));
+    }
+    expect(told).toEqual([[INPUT], [INPUT.slice(0, 8), INPUT.slice(8)]]);
+  });
+
+  it("tells calls of tools whole, if something that the provider needs back comes with their end", async () => {
+    const { asked, provider } = modelOf("v4", calling({ hand: { sign: "s1" } }));
+    await using proxy = await proxyOf({ provider });
+    for (let call = 1; call <= 2; call++) {
+      const text = await (await proxy.post("/v1/messages", { ...MESSAGE, stream: true, tools: [LOOK] })).text();
+      expect(deltasOf(text)[0]).toBe(INPUT);
+      const { content } = collectMessagesStream(text);
+      const results = content.map(({ id }: any) => ({ type: "tool_result", tool_use_id: id, content: "seen" }));
+      const turns = [...MESSAGE.messages, { role: "assistant", content }, { role: "user", content: results }];
+      await proxy.post("/v1/messages", { ...MESSAGE, stream: true, messages: turns });
+      expect(asked.at(-1).prompt[1].content[0]).toMatchObject({ toolCallId: "c1", providerOptions: { hand: { sign: "s1" } } });
+    }
+  });
+
   it.each([
     ["without its last part", []],
     ["with the reason `interrupted`", [{ ...FINISH.v4, finishReason: { unified: "interrupted", raw: undefined } }]],

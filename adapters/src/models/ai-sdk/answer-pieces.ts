@@ -3,14 +3,24 @@ import { type AnswerPiece, type FinishReason, isJsonObject, type ModelEvent, typ
 import type { CallOptions, LanguageModel, StreamPart } from "./language-model.ts";
 import { writeMetadata } from "./metadata-text.ts";
 
-/** The answer of a model, as a stream or whole. */
+/**
+ * Whether calls of tools are told while their arguments arrive. The id of a call contains what the provider needs back with it, and some
+ * packages tell that only with the complete call (a thought signature of Gemini). So the calls of a model are told whole until one was complete,
+ * and for ever if its metadata came late.
+ */
+export interface CallTimes {
+  /** Undefined before the first complete call. */
+  isLate?: boolean;
+}
+
+/** The answer of a model, as a stream or whole. `times` are those of the model: they change. */
 export async function* answerPieces(
   id: string,
   model: LanguageModel,
   options: CallOptions,
-  isStream: boolean,
+  { isStream, times }: { readonly isStream: boolean; readonly times: CallTimes },
 ): AsyncGenerator<AnswerPiece> {
-  const reader = new PartReader(id);
+  const reader = new PartReader(id, times);
   for await (const part of isStream ? (await model.doStream(options)).stream : wholeParts(model, options)) {
     yield* reader.read(part);
     if (reader.hasEnded) return;
@@ -39,10 +49,14 @@ class PartReader {
   readonly #id: string;
   /** Metadata of reasoning that has begun: it may come with each part of it. */
   readonly #reasoning = new Map<string, Record<string, unknown>>();
+  readonly #times: CallTimes;
+  /** Calls whose arguments are told while they arrive, by their ids. */
+  readonly #begun = new Map<unknown, { readonly call: number; isEmpty: boolean }>();
   #calls = 0;
 
-  constructor(id: string) {
+  constructor(id: string, times: CallTimes) {
     this.#id = id;
+    this.#times = times;
   }
 
   *read(part: StreamPart): Generator<AnswerPiece> {
@@ -59,6 +73,14 @@ class PartReader {
       case "reasoning-end":
         this.#note(part);
         return yield { type: "thinking-signature", signature: writeMetadata(this.#taken(part)) };
+      case "tool-input-start":
+        return yield* this.#beginCall(part);
+      case "tool-input-delta": {
+        const begun = this.#begun.get(part["id"]);
+        if (!begun) return;
+        begun.isEmpty &&= textOf(part["delta"]) === "";
+        return yield { type: "tool-arguments", call: begun.call, json: textOf(part["delta"]) };
+      }
       case "tool-call":
         return yield* this.#call(part);
       case "finish":
@@ -85,16 +107,24 @@ class PartReader {
     return noted;
   }
 
-  /** Not in pieces: what the provider needs back with a call comes with the complete call. */
-  *#call(part: StreamPart): Generator<AnswerPiece> {
-    // Tools that the provider itself runs are not the caller's.
-    if (part["providerExecuted"] === true) return;
+  *#beginCall(part: StreamPart): Generator<AnswerPiece> {
+    if (this.#times.isLate !== false || isProviders(part)) return;
     const call = this.#calls++;
-    const signature = writeMetadata(part["providerMetadata"]);
-    const start = { type: "tool-start", call, id: textOf(part["toolCallId"]), name: textOf(part["toolName"]) } as const;
-    yield signature === "" ? start : { ...start, signature };
+    this.#begun.set(part["id"], { call, isEmpty: true });
+    yield startOf(call, part["id"], part);
+  }
+
+  /** A complete call: its end, or all of it. */
+  *#call(part: StreamPart): Generator<AnswerPiece> {
+    if (isProviders(part)) return;
+    const id = part["toolCallId"];
+    const begun = this.#begun.get(id);
+    const call = begun?.call ?? this.#calls++;
+    this.#times.isLate ||= writeMetadata(part["providerMetadata"]) !== "";
+    if (!begun) yield startOf(call, id, part);
     const input = part["input"];
-    yield { type: "tool-arguments", call, json: typeof input === "string" ? input : JSON.stringify(input ?? {}) };
+    if (begun?.isEmpty !== false)
+      yield { type: "tool-arguments", call, json: typeof input === "string" ? input : JSON.stringify(input ?? {}) };
     yield { type: "tool-end", call };
   }
 
@@ -108,6 +138,17 @@ class PartReader {
     const reason = RAW.get(raw) ?? REASONS.get(unified) ?? (this.#calls > 0 ? "tool" : "end");
     yield { type: "finish", reason };
   }
+}
+
+/** Tools that the provider itself runs are not the caller's. */
+function isProviders(part: StreamPart): boolean {
+  return part["providerExecuted"] === true;
+}
+
+function startOf(call: number, id: unknown, part: StreamPart): AnswerPiece {
+  const signature = writeMetadata(part["providerMetadata"]);
+  const start = { type: "tool-start", call, id: textOf(id), name: textOf(part["toolName"]) } as const;
+  return signature === "" ? start : { ...start, signature };
 }
 
 const REASONS: ReadonlyMap<string, FinishReason> = new Map<string, FinishReason>([
