@@ -30,6 +30,20 @@ export const turnTerminal = v.object({
   runId: v.optional(text),
 });
 
+/** The events of one turn. */
+export const turnEvents = {
+  "query:started": v.object(identifiers),
+  "query:message": v.object({ ...identifiers, message: turnMessage }),
+  /** `seq` of an end is the number of the last message: a client with a lower number has missed messages. */
+  "query:complete": v.object({
+    ...identifiers,
+    seq: v.optional(v.number()),
+    terminal: turnTerminal,
+    result: v.optional(v.unknown()),
+  }),
+  "query:error": v.object({ ...identifiers, seq: v.optional(v.number()), error: text, code: v.optional(text) }),
+};
+
 /**
  * Why a watch ends without the end of its turn. `not_found`: the caller can see no such turn. `output_removed`: the turn has ended, and its
  * output is no longer kept. `too_many`: the connection has begun further watches. `failed`: the service cannot read the output.
@@ -86,17 +100,8 @@ export const queryChannel = defineChannel({
     }),
   },
   sends: {
-    "query:started": v.object(identifiers),
+    ...turnEvents,
     "query:followUpAccepted": v.object({ sessionId: text, clientRequestId: text }),
-    "query:message": v.object({ ...identifiers, message: turnMessage }),
-    /** `seq` of an end is the number of the last message: a client with a lower number has missed messages. */
-    "query:complete": v.object({
-      ...identifiers,
-      seq: v.optional(v.number()),
-      terminal: turnTerminal,
-      result: v.optional(v.unknown()),
-    }),
-    "query:error": v.object({ ...identifiers, seq: v.optional(v.number()), error: text, code: v.optional(text) }),
     /** A watch has ended before the end of its turn was sent: an extension. No event says so after `query:unwatch`. */
     "query:watch-ended": v.object({ conversationId: text, clientRequestId: text, reason: v.picklist(WATCH_ENDS) }),
     "activity:run_status": v.object({

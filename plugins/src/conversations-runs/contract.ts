@@ -2,11 +2,12 @@
 import { defineContract, maxCharacters, modelUsage, objectOnly, readParameters, record, reply } from "@portico/core/contract";
 import * as v from "valibot";
 import { approvalRoutes } from "./approval-contract.ts";
+import { turnEvents } from "./channel.ts";
 import { agentEnvelope } from "./envelope.ts";
 import { agentErrors } from "./errors.ts";
 import { QUERY_BYTES, TITLE_LENGTH } from "./limits.ts";
 import { storedTrace } from "./trace-entry.ts";
-import { followUpBody, lookupBody, lookupResult, startBody } from "./query-contract.ts";
+import { askBody, askResult, followUpBody, lookupBody, lookupResult, startBody } from "./query-contract.ts";
 
 const text = v.string();
 const optionalText = v.optional(text);
@@ -354,6 +355,33 @@ export const conversationsRunsContract = defineContract(
         unknown_file: agentErrors.unknown_file,
         conversation_not_found,
       },
+    },
+    ask: {
+      method: "POST",
+      path: "/api/agents/:id/ask",
+      summary: "Ask an agent, and wait for its answer if `Prefer: wait` says so (an extension)",
+      params: byId,
+      bodyLimit: QUERY_BYTES,
+      body: askBody,
+      waits: true,
+      success: reply.json(askResult),
+      errors: {
+        ...submissionErrors,
+        unknown_agent: agentErrors.unknown_agent,
+        agent_mismatch: agentErrors.agent_mismatch,
+        attachments_unavailable: agentErrors.attachments_unavailable,
+        unknown_media: agentErrors.unknown_media,
+        unknown_file: agentErrors.unknown_file,
+        conversation_not_found,
+      },
+    },
+    events: {
+      method: "GET",
+      path: "/api/query/client-requests/:clientRequestId/events",
+      summary: "Follow the turn of a submission, from its first event or after the `Last-Event-ID` (an extension)",
+      params: v.strictObject({ clientRequestId: text }),
+      success: reply.events(turnEvents),
+      errors: { unauthorized, request_not_found: agentErrors.request_not_found },
     },
     followUp: {
       method: "POST",

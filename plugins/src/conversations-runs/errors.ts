@@ -24,6 +24,7 @@ export const agentErrors = defineErrors({
   user_required: { status: 403, message: "Only a user can submit queries" },
   socket_identity_mismatch: { status: 403, message: "The realtime connection belongs to another identity" },
   conversation_not_found: { status: 404, message: "Conversation not found" },
+  request_not_found: { status: 404, message: "There is no such submission of yours" },
   session_not_found: { status: 404, message: "Session not found" },
   conversation_busy: {
     status: 409,

@@ -7,6 +7,7 @@ import { conversationsRunsConfig } from "./config.ts";
 import { conversationsRunsContract } from "./contract.ts";
 import { agentErrors } from "./errors.ts";
 import { listAgents } from "./routes/agents.ts";
+import { askAgent, followQuery } from "./routes/ask.ts";
 import { decideApproval, listApprovals, listConsents, revokeConsent } from "./routes/approvals.ts";
 import { clearConversation, listConversations, listMessages, readRunningTurn } from "./routes/conversations.ts";
 import { handshake } from "./routes/handshake.ts";
@@ -32,6 +33,7 @@ export const conversationsRuns = definePlugin({
     models: ports.models,
     tools: ports.tools,
     clock: ports.clock,
+    ids: ports.ids,
     areas: ports.areas,
     schedules: optional(ports.schedules),
   },
@@ -59,6 +61,8 @@ export const conversationsRuns = definePlugin({
     start: startQuery(services),
     followUp: followUp(services),
     lookup: lookUpQuery(services),
+    ask: askAgent(services),
+    events: followQuery(services),
     conversations: listConversations(services),
     messages: listMessages(services),
     runningTurn: readRunningTurn(services),

@@ -1,4 +1,4 @@
-import { maxCharacters, record } from "@portico/core/contract";
+import { maxCharacters, objectOnly, record } from "@portico/core/contract";
 import * as v from "valibot";
 import { clientId } from "./client-id.ts";
 import { LOOKUP_REQUESTS, MAX_TURNS_MAXIMUM, METADATA_ENTRIES, METADATA_LENGTH, QUERY_FILES } from "./limits.ts";
@@ -10,25 +10,31 @@ const text = v.pipe(
 const digest = v.pipe(v.string(), v.startsWith("qrd1:"), maxCharacters(256));
 const id = v.pipe(v.string(), v.nonEmpty(), maxCharacters(128));
 
+/** What is said to the agent. */
+const said = {
+  prompt: v.optional(text, ""),
+  /** Media metadata as an upload returns it (2.8). Only the id counts. */
+  mediaRefs: v.optional(v.pipe(v.array(v.looseObject({ mediaId: v.string() })), v.maxLength(QUERY_FILES)), []),
+};
+
+const options = {
+  conversationId: v.optional(id),
+  fileReferences: v.optional(v.pipe(v.array(v.string()), v.maxLength(QUERY_FILES)), []),
+  model: v.optional(v.pipe(v.string(), v.nonEmpty(), maxCharacters(256))),
+  maxTurns: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_TURNS_MAXIMUM))),
+  metadata: v.optional(
+    v.pipe(
+      record(v.pipe(text, maxCharacters(256)), v.pipe(text, maxCharacters(METADATA_LENGTH))),
+      v.check((metadata) => Object.keys(metadata).length <= METADATA_ENTRIES, `at most ${METADATA_ENTRIES} entries`),
+    ),
+  ),
+};
+
 /** POST /api/query/start (specification 4.6, open points 7). */
 export const startBody = v.pipe(
   v.strictObject({
-    prompt: v.optional(text, ""),
-    /** Media metadata as an upload returns it (2.8). Only the id counts. */
-    mediaRefs: v.optional(v.pipe(v.array(v.looseObject({ mediaId: v.string() })), v.maxLength(QUERY_FILES)), []),
-    options: v.strictObject({
-      agentId: id,
-      conversationId: v.optional(id),
-      fileReferences: v.optional(v.pipe(v.array(v.string()), v.maxLength(QUERY_FILES)), []),
-      model: v.optional(v.pipe(v.string(), v.nonEmpty(), maxCharacters(256))),
-      maxTurns: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_TURNS_MAXIMUM))),
-      metadata: v.optional(
-        v.pipe(
-          record(v.pipe(text, maxCharacters(256)), v.pipe(text, maxCharacters(METADATA_LENGTH))),
-          v.check((metadata) => Object.keys(metadata).length <= METADATA_ENTRIES, `at most ${METADATA_ENTRIES} entries`),
-        ),
-      ),
-    }),
+    ...said,
+    options: v.strictObject({ agentId: id, ...options }),
     clientRequestId: clientId,
     userMessageId: clientId,
     requestDigest: digest,
@@ -39,6 +45,42 @@ export const startBody = v.pipe(
     ["prompt"],
   ),
 );
+
+/** POST /api/agents/:id/ask (an extension). */
+export const askBody = v.pipe(
+  objectOnly(
+    v.strictObject({
+      ...said,
+      ...options,
+      /** Names the question: the same one again starts no second turn. Default: a new one. */
+      clientRequestId: v.optional(clientId),
+    }),
+  ),
+  v.forward(
+    v.check(({ prompt, mediaRefs }) => prompt !== "" || mediaRefs.length > 0, "a nonempty prompt, or media"),
+    ["prompt"],
+  ),
+);
+
+/**
+ * The answer to a question (an extension). `started`, or `waiting` for a person: its turn has not ended, and `location` has its events. `ended`: its
+ * turn has ended some time ago, and `location` has its receipt.
+ */
+export const askResult = v.object({
+  status: v.picklist(["started", "waiting", "completed", "interrupted", "failed", "ended"]),
+  clientRequestId: v.string(),
+  conversationId: v.string(),
+  sessionId: v.string(),
+  runId: v.string(),
+  /** The question was asked before. */
+  duplicate: v.optional(v.literal(true)),
+  location: v.optional(v.string()),
+  /** What the agent said, or had said until it was interrupted. */
+  output: v.optional(v.string()),
+  reason: v.optional(v.string()),
+  error: v.optional(v.object({ code: v.string(), message: v.string() })),
+  usage: v.optional(record(v.string(), v.unknown())),
+});
 
 /** POST /api/query/follow-up (specification 4.6). */
 export const followUpBody = v.strictObject({

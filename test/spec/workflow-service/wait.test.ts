@@ -78,7 +78,7 @@ describe("a call that starts a run, with `Prefer: wait` (RFC 7240; an extension)
     await using service = await startWorkflowService({ definitions });
     const answered = trigger(service, "held", waiting(30));
     await expect.poll(() => service.nodes.played.length).toBe(1);
-    service.app.surface("workflow").endEventStreams();
+    for (const app of service.apps) app.surface("workflow").endEventStreams();
     expect((await answered).body).toMatchObject({ status: "started" });
     service.nodes.gate("held").open();
   });

@@ -1,25 +1,15 @@
-import { isStoreAway, type ports } from "@portico/core";
+import type { ports } from "@portico/core";
 import type { WATCH_ENDS } from "../channel.ts";
-import {
-  OUTSTANDING_CHARACTERS,
-  REPLAY_PAUSE_MS,
-  WATCH_LOOKS,
-  WATCH_MS,
-  WATCH_WAITING_MS,
-  WATCHES_PER_SOCKET,
-} from "../limits.ts";
-import { type ClientRequest, isOpenRequest } from "../requests/client-requests.ts";
-import { eventsOf } from "../turns/transcript.ts";
-import { transcriptStream } from "../turns/turn.ts";
-import { countOf, isEnd, isMissing } from "./missing.ts";
+import { OUTSTANDING_CHARACTERS, WATCHES_PER_SOCKET } from "../limits.ts";
 import type { Wire } from "./connection.ts";
+import { countOf } from "./missing.ts";
+import { type ReadTurn, readTurn } from "./read-turn.ts";
 
 /** A turn that a connection watches. Users may use the same `clientRequestId`, but not in the same conversation. */
 export interface WatchedTurn {
   readonly conversationId: string;
   readonly clientRequestId: string;
-  /** Undefined if the caller can see no such turn. */
-  readonly find: () => Promise<ClientRequest | undefined>;
+  readonly find: ReadTurn["find"];
 }
 
 export interface WatchedTurnsGiven {
@@ -37,8 +27,7 @@ interface Watch {
 }
 
 /**
- * Connections that watch turns of other client programs. Their events are read from the written transcript, which each process can read: so
- * a turn costs nothing more where it executes, and no event is lost. Events arrive a moment later than at the client that submitted it.
+ * Connections that watch turns of other client programs, with the events of `readTurn`.
  */
 export class WatchedTurns {
   readonly #given: WatchedTurnsGiven;
@@ -101,42 +90,20 @@ export class WatchedTurns {
 
   /** Resolves with the reason if the turn has no end that could be sent. */
   async #follow(socketId: string, { find }: WatchedTurn, count: number, signal: AbortSignal): Promise<WatchEnd | undefined> {
-    const { log, clock, wire } = this.#given;
-    let [from, outstanding] = [1, 0];
-    /** Sends what is written and was not sent. Returns whether the watch goes on. */
-    const send = async (turnId: string): Promise<boolean> => {
-      for await (const entry of log.read(transcriptStream(turnId), { from, signal })) {
-        for (const event of eventsOf(entry).filter((each) => isMissing(each, count))) {
-          wire().send(socketId, event);
-          if (isEnd(event)) return false;
-          outstanding += JSON.stringify(event.data).length;
-        }
-        from = entry.sequence + 1;
+    const { wire } = this.#given;
+    const events = readTurn(this.#given, { find, count }, signal);
+    let outstanding = 0;
+    try {
+      for (let next = await events.next(); ; next = await events.next()) {
+        if (next.done) return next.value;
+        wire().send(socketId, next.value);
+        outstanding += JSON.stringify(next.value.data).length;
         if (outstanding <= OUTSTANDING_CHARACTERS) continue;
-        if (!(await wire().drained(socketId))) return false;
+        if (!(await wire().drained(socketId))) return undefined;
         outstanding = 0;
       }
-      return !signal.aborted;
-    };
-    let request: ClientRequest | undefined;
-    for (let silent = WATCH_LOOKS; ; silent++) {
-      try {
-        const before = from;
-        const isLook = silent >= WATCH_LOOKS || request?.waits !== undefined;
-        if (isLook) request = (await find()) ?? (request && { ...request, state: "ended" });
-        signal.throwIfAborted();
-        if (!request) return "not_found";
-        // Read before the output: an end that is written between the two is sent.
-        const isOver = isLook && !isOpenRequest(request);
-        if (!(await send(request.turnId))) return undefined;
-        // The output of a turn is removed some time after its end. Then there is no end to wait for.
-        if (isOver) return "output_removed";
-        if (from > before || isLook) silent = 0;
-        await clock.sleep(request.waits === undefined ? WATCH_MS : WATCH_WAITING_MS, signal);
-      } catch (error) {
-        if (signal.aborted || !isStoreAway(error)) throw error;
-        await clock.sleep(REPLAY_PAUSE_MS, signal);
-      }
+    } finally {
+      await events.return(undefined);
     }
   }
 }

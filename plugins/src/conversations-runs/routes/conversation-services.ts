@@ -14,6 +14,7 @@ export interface ConversationServices {
   readonly models: readonly ports.ModelProvider[];
   readonly tools: readonly ports.ToolSource[];
   readonly clock: ports.Clock;
+  readonly ids: ports.Ids;
   /** Present where agents work by themselves. */
   readonly schedules?: ports.Schedules | undefined;
   readonly areas: readonly ports.Area[];
