@@ -149,6 +149,18 @@ describe("a loop with a tool, towards Messages", () => {
     expect(messagesTurns({ role: "tool", tool_call_id: "c1", content })).toMatchObject([{ content: [result("c1")] }]);
   });
 
+  it.each([
+    ['{"path": "a', { arguments: '{"path": "a' }],
+    ["[1]", { arguments: "[1]" }],
+    [{ a: 1 }, { a: 1 }],
+  ])(
+    "arguments that are not the JSON text of an object stay in the conversation: %j (router-for-me/CLIProxyAPI#2001, esengine/DeepSeek-Reasonix#9566)",
+    (args, input) => {
+      const message = { role: "assistant", tool_calls: [{ id: "c", function: { name: "look", arguments: args } }] };
+      expect(messagesTurns({ role: "user", content: "a" }, message)).toMatchObject([{}, { content: [{ name: "look", input }] }]);
+    },
+  );
+
   it.each(["", "  ", null, undefined])("arguments that say nothing are an empty object: %j", (args) => {
     const message = { role: "assistant", tool_calls: [{ id: "c", function: { name: "look", arguments: args } }] };
     expect(messagesTurns({ role: "user", content: "a" }, message)).toMatchObject([{}, { content: [use("c")] }]);
@@ -188,9 +200,7 @@ describe("a loop with a tool, towards Messages", () => {
     [{ tool_calls: [{ function: { name: "a" } }] }, "tool_calls.0.id"],
     [{ tool_calls: [{ id: "c" }] }, "tool_calls.0.function"],
     [{ tool_calls: [{ id: "c", function: { arguments: "{}" } }] }, "tool_calls.0.function.name"],
-    [{ tool_calls: [call("c", "{secret")] }, "tool_calls.0.function.arguments"],
-    [{ tool_calls: [call("c", "[1]")] }, "tool_calls.0.function.arguments"],
-    [{ tool_calls: [call("c", { a: 1 })] }, "tool_calls.0.function.arguments"],
+    [{ tool_calls: [call("c", 7)] }, "tool_calls.0.function.arguments"],
   ])("is refused where a call is malformed, without its text: %j", (fields, field) => {
     const refused = refusal(() => messagesTurns({ role: "assistant", ...fields }));
     expect(refused.field).toBe(`messages.0.${field}`);
@@ -249,7 +259,7 @@ describe("legacy function calls, towards Messages", () => {
     [[answered("look", "a")], "messages.0.name"],
     [[called("look", ""), answered("find", "a")], "messages.1.name"],
     [[called("look", ""), answered("look", "a"), answered("look", "a")], "messages.2.name"],
-    [[called("look", "{")], "messages.0.function_call.arguments"],
+    [[{ role: "assistant", function_call: { name: "look", arguments: 7 } }], "messages.0.function_call.arguments"],
     [[{ role: "function", content: "a" }], "messages.0.name"],
   ])("are refused where an answer has no call: %j", (messages, field) => {
     expect(refusal(() => messagesTurns(...messages)).field).toBe(field);

@@ -38,7 +38,7 @@ export function toolUseToChat(block: JsonObject, path: string, takesSignature: b
   };
 }
 
-/** Converts a tool call to a `tool_use` block. @throws ConversionRefused if its arguments are not the JSON text of an object. */
+/** Converts a tool call to a `tool_use` block. */
 export function toolCallToMessages(value: Json, path: string, dropped: Dropped): JsonObject {
   const [call, mark] = takeCacheMark(readObject(value, path), path, dropped);
   if (!isAbsent(call.type) && call.type !== "function") {
@@ -66,21 +66,25 @@ function writeArguments(input: JsonObject, path: string): string {
   }
 }
 
-/** Empty or missing arguments mean a call without arguments. */
+/**
+ * Empty or missing arguments mean a call without arguments. Some servers write the object itself. A text that is not the JSON of an object stays a
+ * text: a model wrote it, or its limit cut it, and a refusal would end the conversation (router-for-me/CLIProxyAPI#2001,
+ * esengine/DeepSeek-Reasonix#9566).
+ */
 function readArguments(value: Json | undefined, path: string): JsonObject {
   if (isAbsent(value)) return {};
+  if (isJsonObject(value)) return value;
   const text = readString(value, path);
   if (text.trim() === "") return {};
-  const input = parseArguments(text, path);
-  if (!isJsonObject(input)) throw new ConversionRefused(path, "must be the JSON text of an object");
-  return input;
+  const input = parseArguments(text);
+  return isJsonObject(input) ? input : { arguments: text };
 }
 
-function parseArguments(text: string, path: string): unknown {
+function parseArguments(text: string): unknown {
   try {
     return parseExactly(text);
   } catch {
-    throw new ConversionRefused(path, "is not JSON text");
+    return undefined;
   }
 }
 
