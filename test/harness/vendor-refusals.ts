@@ -87,6 +87,12 @@ const said: Rule = ({ messages }) =>
     ? "messages: content must not be empty"
     : undefined;
 
+/** deepseek-ai/DeepSeek-V3#1376, can1357/oh-my-pi#1077 */
+function forcedWhileThinking(message: string): Rule {
+  return ({ tool_choice: choice, thinking }) =>
+    (choice === "required" || typeof choice === "object") && thinking?.type !== "disabled" ? message : undefined;
+}
+
 const REFUSALS = {
   openai: [published, paired, said],
   mistral: [
@@ -97,6 +103,11 @@ const REFUSALS = {
     ({ messages }) =>
       messages.some(({ role }: any, at: number) => role === "user" && messages[at - 1]?.role === "tool")
         ? "Unexpected role 'user' after role 'tool'"
+        : undefined,
+    // crewAIInc/crewAI#2194
+    ({ messages }) =>
+      messages.at(-1).role === "assistant"
+        ? "Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant"
         : undefined,
     ({ messages }) =>
       messages.some(({ tool_calls = [] }: any) => tool_calls.some(({ id }: any) => !/^[a-zA-Z0-9]{9}$/.test(id)))
@@ -110,17 +121,75 @@ const REFUSALS = {
       messages.some(({ tool_calls, reasoning_content }: any) => tool_calls && reasoning_content === undefined)
         ? "The reasoning_content in the thinking mode must be passed back to the API."
         : undefined,
+    forcedWhileThinking("Thinking mode does not support this tool_choice"),
+    // ItzCrazyKns/Vane#969
+    ({ response_format: format }) =>
+      format?.type === "json_schema" ? "This response_format type is unavailable now" : undefined,
   ],
   /** ai.google.dev/gemini-api/docs/thought-signatures; musistudio/claude-code-router#1431. */
   google: [
     published,
     paired,
+    // Wei-Shaw/sub2api#5506, zed-extensions/mcp-server-brave-search#12, nanbingxyz/5ire#42
+    ({ tools = [] }) => {
+      const unknown = tools
+        .flatMap(({ function: named }: any) => schemasOf(named.parameters))
+        .flatMap((schema: any) => Object.keys(schema))
+        .find((key: string) => ["exclusiveMinimum", "const", "$ref", "$defs", "oneOf", "additionalProperties"].includes(key));
+      return unknown && `Invalid JSON payload received. Unknown name "${unknown}" at 'tools[0].function_declarations[0]'`;
+    },
     ({ messages }) => {
       const steps = messages.flatMap(({ tool_calls }: any) => (tool_calls ? [tool_calls] : []));
       const signatures = steps.map(([first]: any) => first.extra_content?.google?.thought_signature);
       if (signatures.includes(undefined)) return "Function call is missing a thought_signature in functionCall parts.";
       const isKnown = (each: string) => each === "skip_thought_signature_validator" || each.startsWith("signed/");
       return signatures.every(isKnown) ? undefined : "Thought signature is not valid.";
+    },
+  ],
+  kimi: [
+    published,
+    paired,
+    // mastra-ai/mastra#12592
+    ({ messages }) => {
+      const at = messages.findIndex(({ tool_calls, reasoning_content }: any) => tool_calls && reasoning_content === undefined);
+      return at === -1
+        ? undefined
+        : `thinking is enabled but reasoning_content is missing in assistant tool call message at index ${at}`;
+    },
+    // MoonshotAI/kimi-code#2661
+    ({ tools = [] }) =>
+      tools.flatMap(({ function: named }: any) => schemasOf(named.parameters)).some(({ type, anyOf }: any) => type && anyOf)
+        ? "when using anyOf, type should be defined in anyOf items instead of the parent schema"
+        : undefined,
+    forcedWhileThinking("tool_choice 'specified' is incompatible with thinking enabled"),
+    // HKUDS/nanobot#3939
+    ({ thinking, reasoning_effort: effort }) =>
+      thinking && effort ? "cannot specify both 'thinking' and 'reasoning_effort'" : undefined,
+    // MoonshotAI/kimi-cli#1773
+    ({ tools = [] }) =>
+      tools.some(({ function: { name } }: any) => !/^[a-zA-Z]/.test(name))
+        ? "function name is invalid, must start with a letter and can contain letters, numbers, underscores, and dashes"
+        : undefined,
+  ],
+  /** perplexityai/api-discussion#265, pipecat-ai/pipecat#4009 */
+  perplexity: [
+    ({ messages }) => {
+      const spoken = messages.filter(({ role }: any) => role !== "system");
+      if (spoken.some(({ role }: any, at: number) => role === spoken[at - 1]?.role))
+        return "After the (optional) system message(s), user and assistant roles should be alternating.";
+      return spoken.at(-1)?.role === "assistant" ? "Last message must have role `user`." : undefined;
+    },
+  ],
+  lmstudio: [
+    ({ tool_choice: choice }) =>
+      typeof choice === "object"
+        ? "Invalid tool_choice type: 'object'. Supported string values: none, auto, required"
+        : undefined,
+  ],
+  cerebras: [
+    ({ messages }) => {
+      const at = messages.findIndex((message: any) => "reasoning_content" in message);
+      return at === -1 ? undefined : `property 'messages.${at}.assistant.reasoning_content' is unsupported`;
     },
   ],
   /** The template of Qwen and others, as vLLM and Ollama apply it: ollama/ollama#17774, BerriAI/litellm#39852. */

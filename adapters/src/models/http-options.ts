@@ -63,6 +63,22 @@ const CHAT_KEYS = {
     v.pipe(v.boolean(), v.description("Whether tool calls need Google's thought signatures, in `extra_content`.")),
   ),
   user: v.optional(v.pipe(v.boolean(), v.description("Whether `user` is sent, which names the end user."))),
+  stop: v.optional(v.pipe(v.boolean(), v.description("Whether `stop` is sent. If not, answers are ended here."))),
+  toolChoice: v.optional(
+    v.pipe(v.picklist(["any", "words"]), v.description("`words`: in place of a forced tool's name, this tool alone is sent.")),
+  ),
+  toolSchemas: v.optional(
+    v.pipe(
+      v.picklist(["any", "typed", "google"]),
+      v.description("The form of tools' schemas. `typed`: each branch of a choice has its type. `google`: what Gemini takes."),
+    ),
+  ),
+  answerSchema: v.optional(
+    v.pipe(v.boolean(), v.description("Whether a JSON Schema of the answer is sent. If not, the instructions describe it.")),
+  ),
+  thinkingSwitch: v.optional(
+    v.pipe(v.picklist(["none", "thinking", "enable_thinking"]), v.description("The member that turns thinking off.")),
+  ),
 } as const;
 
 /** Keys of a dialect of Messages. */
@@ -73,13 +89,13 @@ const MESSAGES_KEYS = {
       v.description("`adaptive`: thinking by effort. `budget`: by a number of tokens. `none`: none is sent."),
     ),
   ),
-  prefill: v.optional(v.pipe(v.boolean(), v.description("Whether a request may end with the beginning of the answer."))),
 } as const;
 
 /** What a provider or one of its models accepts, if it differs from what is known (open points 12). */
 const dialectSchema = v.strictObject({
   ...CHAT_KEYS,
   ...MESSAGES_KEYS,
+  prefill: v.optional(v.pipe(v.boolean(), v.description("Whether a request may end with the beginning of the answer."))),
   sampling: v.optional(
     v.pipe(
       v.union([v.boolean(), v.picklist(["both", "one", "none"])]),
@@ -96,7 +112,7 @@ export type DialectSettings = v.InferOutput<typeof dialectSchema>;
 /** A key of a dialect with a value that the protocol does not have. Undefined if all keys belong to it. */
 export function foreignDialectKey(protocol: ports.ModelProtocol, dialect: DialectSettings): keyof DialectSettings | undefined {
   const isMessages = protocol === "messages";
-  const { maxTokens, sampling, ...others } = dialect;
+  const { maxTokens, sampling, prefill: _shared, ...others } = dialect;
   if (maxTokens !== undefined && (typeof maxTokens === "number") !== isMessages) return "maxTokens";
   if (sampling !== undefined && (typeof sampling === "string") !== isMessages) return "sampling";
   const foreign = isMessages ? CHAT_KEYS : MESSAGES_KEYS;

@@ -15,6 +15,8 @@ export interface RequestBytes {
   readonly includeUsage: boolean;
   /** The names of tools that were replaced: the name that is sent, and the caller's name, which the answer must have. */
   readonly toolNames: ReadonlyMap<string, string>;
+  /** Stop sequences that the provider does not take. The reader of the answer ends it there. */
+  readonly stopSequences: readonly string[];
   /** Whether a Chat Completions caller declared `functions` and no `tools`. Its answer then uses `function_call`. */
   readonly isLegacy: boolean;
 }
@@ -28,6 +30,7 @@ export function convertRequest(from: ModelProtocol, bytes: Uint8Array, facts: Mo
     body: toBytes(written.body),
     toolNames: written.toolNames,
     dropped: written.dropped,
+    stopSequences: written.stopSequences,
     isStream: body["stream"] === true,
     includeUsage: asksForUsage(body),
     isLegacy: Array.isArray(body["functions"]) && !Array.isArray(body["tools"]),

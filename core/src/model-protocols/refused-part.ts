@@ -55,7 +55,8 @@ export function withoutRefusedPart(
   const limited = withOtherLimit(body, text) ?? withSmallerLimit(body, text);
   if (limited || /context|too many tokens|prompt is too long/.test(text)) return limited;
   return (
-    asStream(body, text) ??
+    asStream(protocol, body, text) ??
+    withoutStop(body, text) ??
     withToolChoice(protocol, body, text) ??
     withoutThinking(protocol, body, text) ??
     withoutParameter(body, text) ??
@@ -83,11 +84,19 @@ function withOtherLimit(body: JsonRecord, text: string): LighterRequest | undefi
  * Some models answer only as a stream: FoundationAgents/OpenManus#330, musistudio/claude-code-router#948. Both forms of answers are read. Others
  * think only in a stream: langchain4j/langchain4j#3974.
  */
-function asStream(body: JsonRecord, text: string): LighterRequest | undefined {
-  if (body["stream"] === true) return undefined;
+function asStream(protocol: ModelProtocol, body: JsonRecord, text: string): LighterRequest | undefined {
+  if (protocol !== "chat-completions" || body["stream"] === true) return undefined;
   if (/enable_thinking\W.{0,32}\bfalse\b/.test(text)) return { body: { ...body, enable_thinking: false }, dropped: [] };
   if (!/only supports? stream|enable the stream parameter|not be support\w* when `?stream=false/.test(text)) return undefined;
   return { body: { ...body, stream: true }, dropped: [] };
+}
+
+/** The answer is ended here then: huggingface/smolagents#1671, BerriAI/litellm#12635. */
+function withoutStop(body: JsonRecord, text: string): LighterRequest | undefined {
+  const { stop, ...rest } = body;
+  const isRefused = names(text, "stop") && /unsupported|not supported|does not support/.test(text);
+  if (!Array.isArray(stop) || !isRefused) return undefined;
+  return { body: rest, dropped: [], stopSequences: stop.filter((each) => typeof each === "string") };
 }
 
 /** "Invalid 'tools[2].function.description': string too long. Expected a string with maximum length 1024": OpenHands/OpenHands#4838. */

@@ -1,7 +1,8 @@
 import { isRecord } from "../kit/json-object.ts";
 import type { ModelProtocol } from "../ports/models.ts";
 import type { JsonRecord, LighterRequest } from "./fit/fitted-request.ts";
-import { writeExactly } from "./json.ts";
+import { answerInstruction, withAnswerInWords } from "./fit/answer-in-words.ts";
+import { withRequiredTool } from "./fit/required-tool.ts";
 
 /** Fewer tokens are no answer: the conversation is too long. */
 const LEAST_TOKENS = 512;
@@ -80,17 +81,6 @@ export function withToolChoice(protocol: ModelProtocol, body: JsonRecord, text: 
   return { body: withRequiredTool(body), dropped: [] };
 }
 
-/** The forced tool alone, which must be called. */
-export function withRequiredTool(body: JsonRecord): JsonRecord {
-  const choice = body["tool_choice"];
-  const named = isRecord(choice) && isRecord(choice["function"]) ? choice["function"]["name"] : undefined;
-  if (named === undefined || !Array.isArray(body["tools"])) return body;
-  const tools = body["tools"].filter(
-    (tool: unknown) => isRecord(tool) && isRecord(tool["function"]) && tool["function"]["name"] === named,
-  );
-  return { ...body, tools, tool_choice: "required" };
-}
-
 /**
  * Many vendors know no schema of an answer: "This response_format type is unavailable now" (ItzCrazyKns/Vane#969, BerriAI/litellm#7580). The
  * model reads the schema then.
@@ -102,32 +92,11 @@ export function withoutStrictAnswer(protocol: ModelProtocol, body: JsonRecord, t
     const { format, ...others } = config;
     if (!isRecord(format)) return undefined;
     const { output_config: _config, system, ...rest } = body;
-    const told = { type: "text", text: instructionOf(format["schema"]) };
+    const told = { type: "text", text: answerInstruction(format["schema"]) };
     const blocks = Array.isArray(system) ? (system as readonly unknown[]) : system ? [{ type: "text", text: system }] : [];
     const lighter = { ...rest, ...(Object.keys(others).length > 0 && { output_config: others }), system: [...blocks, told] };
     return { body: lighter, dropped: ["output_config.format"] };
   }
-  const format = isRecord(body["response_format"]) ? body["response_format"] : undefined;
-  const named = format && isRecord(format["json_schema"]) ? format["json_schema"] : undefined;
-  if (!named) return undefined;
-  return { body: withAnswerInWords(body, named["schema"]), dropped: ["response_format"] };
-}
-
-/** A Chat Completions request whose instructions describe the answer, in place of `response_format`. */
-export function withAnswerInWords({ response_format: _format, ...body }: JsonRecord, schema: unknown): JsonRecord {
-  const messages: readonly unknown[] = Array.isArray(body["messages"]) ? body["messages"] : [];
-  const [first, ...others] = messages;
-  const told = instructionOf(schema);
-  if (!isRecord(first) || first["role"] !== "system")
-    return { ...body, messages: [{ role: "system", content: told }, ...messages] };
-  const { content } = first;
-  const together = Array.isArray(content)
-    ? [...(content as readonly unknown[]), { type: "text", text: told }]
-    : `${String(content)}\n\n${told}`;
-  return { ...body, messages: [{ ...first, content: together }, ...others] };
-}
-
-function instructionOf(schema: unknown): string {
-  const form = isRecord(schema) ? writeExactly(schema) : "{}";
-  return `Answer with one JSON object that fits this JSON Schema, and nothing else: no text before or after it, and no code fence around it.\n${form}`;
+  const lighter = withAnswerInWords(body);
+  return lighter && { body: lighter, dropped: ["response_format"] };
 }

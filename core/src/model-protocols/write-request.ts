@@ -13,6 +13,8 @@ export interface WrittenRequest {
   readonly toolNames: ReadonlyMap<string, string>;
   /** What was left out, as the header `x-portico-dropped` names it. */
   readonly dropped: readonly string[];
+  /** Stop sequences that the provider does not take. The reader of the answer ends it there. */
+  readonly stopSequences: readonly string[];
 }
 
 /**
@@ -27,6 +29,7 @@ export function writeRequest(from: ModelProtocol, body: JsonObject, to: ModelPro
     body: withParameters(fitted.body, facts),
     toolNames: fitted.toolNames,
     dropped: [...new Set([...dropped, ...fitted.dropped])],
+    stopSequences: fitted.stopSequences ?? [],
   };
 }
 

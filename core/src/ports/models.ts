@@ -117,6 +117,18 @@ export interface ChatDialect {
   readonly thoughtSignatures: boolean;
   /** Whether it supports `user`, which names the end user. */
   readonly user: boolean;
+  /** Whether it supports `stop`. If not, the answer is ended at the first stop sequence when it is read. */
+  readonly stop: boolean;
+  /** `words`: a forced tool has no name. The request has this tool alone then, and requires a call. */
+  readonly toolChoice: "any" | "words";
+  /** The form of tools' schemas. `typed`: each branch of a choice has its type. `google`: the subset of OpenAPI that Gemini takes. */
+  readonly toolSchemas: "any" | "typed" | "google";
+  /** Whether it takes a JSON Schema of the answer. If not, the instructions describe it. */
+  readonly answerSchema: boolean;
+  /** Whether a request may end with the beginning of the answer, as a message of the assistant. */
+  readonly prefill: boolean;
+  /** The member that turns thinking off, for a request that asks for it, and for a forced tool, which such a model does not call while it thinks. */
+  readonly thinkingSwitch: "none" | "thinking" | "enable_thinking";
 }
 
 /** All parts, with the names in the publisher's documentation. */
@@ -134,6 +146,12 @@ export const PUBLISHED_CHAT_DIALECT: ChatDialect = {
   toolIds: "any",
   thoughtSignatures: false,
   user: true,
+  stop: true,
+  toolChoice: "any",
+  toolSchemas: "any",
+  answerSchema: true,
+  prefill: true,
+  thinkingSwitch: "none",
 };
 
 /** Maximum tool calls of one answer. An answer with more is broken: none of its calls runs. */

@@ -31,7 +31,7 @@ export type ConversionJob =
 /** The result of a job. `unchanged`: a refusal named no part of the request. */
 export type ConversionResult =
   | { readonly request: RequestBytes }
-  | { readonly changed: Uint8Array; readonly dropped: readonly string[] }
+  | { readonly changed: Uint8Array; readonly dropped: readonly string[]; readonly stopSequences?: readonly string[] | undefined }
   | { readonly unchanged: true }
   | { readonly refused: Refusal }
   | { readonly failed: string };
@@ -55,7 +55,9 @@ export function runConversion(job: ConversionJob): ConversionResult {
         const { buffer, byteOffset, byteLength } = job.bytes;
         const body: unknown = parseExactly(Buffer.from(buffer, byteOffset, byteLength).toString("utf8"));
         const lighter = isJsonObject(body) ? withoutRefusedPart(job.protocol, body, job.status, job.error) : undefined;
-        return lighter ? { changed: toBytes(lighter.body), dropped: lighter.dropped } : { unchanged: true };
+        if (!lighter) return { unchanged: true };
+        const { dropped, stopSequences } = lighter;
+        return { changed: toBytes(lighter.body), dropped, stopSequences };
       }
     }
   } catch (error) {

@@ -40,7 +40,9 @@ export function createRequestConverter(clock: ports.Clock): RequestConverter {
     },
     async lighten(protocol, request, { status, error }) {
       const result = changed(await run({ kind: "lighten", protocol, bytes: request.body, status, error }));
-      return result && { ...request, body: result.changed, dropped: [...new Set([...request.dropped, ...result.dropped])] };
+      if (!result) return undefined;
+      const { changed: body, dropped, stopSequences = request.stopSequences } = result;
+      return { ...request, body, stopSequences, dropped: [...new Set([...request.dropped, ...dropped])] };
     },
     close: () => thread.close(),
   };

@@ -13,6 +13,7 @@ import {
   readUpstreamError,
   readWholeAnswer,
   type RequestBytes,
+  stopAt,
   type StreamReader,
   writeChatCompletion,
   writeChatStream,
@@ -56,7 +57,8 @@ export async function translate(
   if (answer.status < 200 || answer.status > 299)
     return relayError({ protocol, provider, exchange, answer, ...(answer === first && { text: refusal }) });
 
-  const { dropped } = lighter ?? request;
+  const { dropped, stopSequences } = lighter ?? request;
+  const stop = stopAt(stopSequences);
   const headers = {
     ...convertedAnswerHeaders(answer.headers, provider),
     ...droppedHeader([...dropped, ...(answer.dropped ?? [])]),
@@ -72,7 +74,9 @@ export async function translate(
       protocol === "messages" ? writeMessagesStream(names) : writeChatStream({ ...names, includeUsage: request.includeUsage });
     return streamTranslation({
       body: decodedBody(answer),
-      reader: withNames(readAnyAnswer(provider.protocol, answer.headers), request.toolNames),
+      reader: through(readAnyAnswer(provider.protocol, answer.headers), (events) =>
+        restoreNames(stop(events), request.toolNames),
+      ),
       writer,
       record,
       headers,
@@ -81,7 +85,7 @@ export async function translate(
       clock: services.clock,
     });
   }
-  const events = redactErrors(restoreNames(await readWhole(provider, answer), request.toolNames), provider);
+  const events = redactErrors(restoreNames(stop(await readWhole(provider, answer)), request.toolNames), provider);
   recordUsage(record, events);
   const { status, text } = writeWhole(protocol, events, names);
   if (status !== 200) record.broke("upstream_error");
@@ -114,9 +118,8 @@ function restoreNames(events: readonly ModelEvent[], names: ReadonlyMap<string, 
   return events.map((event) => (event.type === "tool-start" ? { ...event, name: names.get(event.name) ?? event.name } : event));
 }
 
-function withNames(reader: StreamReader, names: ReadonlyMap<string, string>): StreamReader {
-  if (names.size === 0) return reader;
-  return { push: (chunk) => restoreNames(reader.push(chunk), names), end: () => restoreNames(reader.end(), names) };
+function through(reader: StreamReader, change: (events: readonly ModelEvent[]) => readonly ModelEvent[]): StreamReader {
+  return { push: (chunk) => change(reader.push(chunk)), end: () => change(reader.end()) };
 }
 
 /** The complete answer as events. */

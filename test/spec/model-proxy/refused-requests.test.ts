@@ -6,7 +6,10 @@ import { type ProxyApp, startProxy } from "../../harness/proxy-app.ts";
 import { refusingModel, type Vendor } from "../../harness/vendor-refusals.ts";
 
 /** Types of providers, and the vendor whose rules their requests must keep. */
-const TYPES: Readonly<Record<string, Vendor>> = { openai: "openai", anthropic: "anthropic" };
+const TYPES: Readonly<Record<string, Vendor>> = {
+  ...{ openai: "openai", anthropic: "anthropic", deepseek: "deepseek", mistral: "mistral", google: "google" },
+  ...{ kimi: "kimi", perplexity: "perplexity", lmstudio: "lmstudio", cerebras: "cerebras" },
+};
 
 const schemaOf = (property: object) => ({ type: "object", properties: { p: property } });
 /** The fields of a request with these tools, in the caller's protocol. */
@@ -97,6 +100,78 @@ const REFUSED: readonly (readonly [what: string, type: string, fields: object])[
       ],
     },
   ],
+  [
+    "bounds, constants, references and further properties (Wei-Shaw/sub2api#5506, zed-extensions/mcp-server-brave-search#12, nanbingxyz/5ire#42)",
+    "google",
+    tools("messages", [
+      "look",
+      {
+        type: "object",
+        $defs: { depth: { type: "integer", exclusiveMinimum: 0 } },
+        properties: {
+          depth: { $ref: "#/$defs/depth" },
+          kind: { oneOf: [{ const: "a" }, { const: "b" }] },
+          more: { type: "object", additionalProperties: { type: "string" } },
+          list: { type: "array" },
+        },
+      },
+    ]),
+  ],
+  [
+    "calls whose reasoning is gone (mastra-ai/mastra#12592, continuedev/continue#11600)",
+    "kimi",
+    { ...tools("messages", ["look", { type: "object" }]), ...turns("go", [use], [result("seen")]) },
+  ],
+  [
+    "a type beside a choice (MoonshotAI/kimi-code#2661, openclaw/openclaw#113130)",
+    "kimi",
+    tools("messages", ["look", schemaOf({ type: ["string", "array"], anyOf: [{ type: "string" }, { items: {} }] })]),
+  ],
+  [
+    "a forced tool (can1357/oh-my-pi#1077, HKUDS/nanobot#3939)",
+    "kimi",
+    { ...tools("messages", ["look", { type: "object" }]), tool_choice: { type: "any" }, thinking: { type: "adaptive" } },
+  ],
+  [
+    "a forced tool (deepseek-ai/DeepSeek-V3#1376, BerriAI/litellm#37470)",
+    "deepseek",
+    { ...tools("messages", ["look", { type: "object" }]), tool_choice: { type: "tool", name: "look" } },
+  ],
+  [
+    "a schema of the answer (BerriAI/litellm#7580, llm-exe/llm-exe#662)",
+    "deepseek",
+    { output_config: { format: { type: "json_schema", schema: answerSchema } } },
+  ],
+  ["the beginning of the answer (crewAIInc/crewAI#2194, huggingface/smolagents#757)", "mistral", turns("a list", "1.")],
+  [
+    "neighbours of one role, and the beginning of the answer (perplexityai/api-discussion#265, pipecat-ai/pipecat#4009)",
+    "perplexity",
+    {
+      system: "Be brief.",
+      messages: [
+        { role: "user", content: "a" },
+        { role: "user", content: "b" },
+        { role: "assistant", content: "1." },
+      ],
+    },
+  ],
+  [
+    "the name of a forced tool (lmstudio-ai/lmstudio-bug-tracker#670)",
+    "lmstudio",
+    { ...tools("messages", ["look", { type: "object" }]), tool_choice: { type: "tool", name: "look" } },
+  ],
+  [
+    "reasoning of earlier turns (Kilo-Org/kilocode#10375, QwenLM/qwen-code#11045)",
+    "cerebras",
+    turns(
+      "go",
+      [
+        { type: "thinking", thinking: "hm", signature: "" },
+        { type: "text", text: "done" },
+      ],
+      "and?",
+    ),
+  ],
   ["many images of 3,000 pixels (anthropics/claude-code#49720)", "anthropic", turns(Array.from({ length: 21 }, () => picture))],
   [
     "an answer's schema with free objects and bounds (BerriAI/litellm#35808, ax-llm/ax#458)",
@@ -176,6 +251,45 @@ describe("what vendors refused in public reports is accepted after its conversio
       },
       additionalProperties: false,
     });
+  });
+
+  it("a schema for Gemini has the bounds, the values and the referred parts that Gemini knows", async () => {
+    const schema = {
+      type: "object",
+      $defs: { depth: { type: "integer", exclusiveMinimum: 0, exclusiveMaximum: 9 } },
+      properties: {
+        depth: { $ref: "#/$defs/depth", description: "How deep" },
+        kind: { oneOf: [{ const: "a" }, { const: "b" }] },
+        text: { type: ["string", "null"], format: "uri", enum: ["", "x"] },
+        list: { type: "array" },
+      },
+      required: ["depth"],
+      additionalProperties: false,
+    };
+    await ask("google", tools("messages", ["look", schema]));
+    expect((await sent()).tools[0].function.parameters).toEqual({
+      type: "object",
+      properties: {
+        depth: { type: "integer", minimum: 1, maximum: 8, description: "How deep" },
+        kind: {
+          anyOf: [
+            { type: "string", enum: ["a"] },
+            { type: "string", enum: ["b"] },
+          ],
+        },
+        text: { type: "string", nullable: true, enum: ["x"] },
+        list: { type: "array", items: { type: "string" } },
+      },
+      required: ["depth"],
+    });
+  });
+
+  it.each([
+    ["deepseek", { thinking: { type: "disabled" } }],
+    ["kimi", { thinking: { type: "disabled" } }],
+  ])("thinking that the caller turns off is turned off for %s, which thinks without being asked", async (type, off) => {
+    const { dropped } = await ask(type, { thinking: { type: "disabled" } });
+    expect([await sent(), dropped]).toEqual([expect.objectContaining(off), undefined]);
   });
 
   it("a name that begins with a digit becomes one that begins with a letter (kaitranntt/ccs#25, MoonshotAI/kimi-cli#1773)", async () => {

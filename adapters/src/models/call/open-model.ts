@@ -9,6 +9,7 @@ import {
   readErrorText,
   readUpstreamError,
   readWholeAnswer,
+  stopAt,
   toBytes,
   withoutRefusedPart,
   writeRequest,
@@ -57,12 +58,15 @@ async function* ask(
   try {
     const written = write(asked, request, stream);
     measured.dropped(written.dropped);
-    const { answer, dropped = [] } = await send(asked, written, signal);
+    const { answer, dropped = [], stopSequences = written.stopSequences } = await send(asked, written, signal);
     measured.dropped([...dropped, ...(answer.dropped ?? [])]);
     isBegun = true;
     const names = written.toolNames;
-    for await (const events of eventsOf(provider, answer)) {
-      measured.heard(events, stream);
+    const stop = stopAt(stopSequences);
+    for await (const read of eventsOf(provider, answer)) {
+      measured.heard(read, stream);
+      const events = stop(read);
+      if (events.length === 0) continue;
       yield names.size === 0 ? events : events.map((event) => restored(event, names));
       const last = events.at(-1);
       if (last?.type === "error") throw streamErrorOf(provider, last.error);
@@ -101,8 +105,9 @@ function write({ provider, id }: Asked, request: ModelRequest, stream: boolean):
   try {
     const written = writeRequest("messages", body, protocol, facts);
     // Messages has no effort `none`, so the conversion cannot tell it from an effort that is not asked for.
+    const { reasoning, thinkingSwitch } = facts.chat ?? ports.PUBLISHED_CHAT_DIALECT;
     const asksForNone =
-      protocol === "chat-completions" && effort === "none" && (facts.chat ?? ports.PUBLISHED_CHAT_DIALECT).reasoning === "effort";
+      protocol === "chat-completions" && effort === "none" && reasoning === "effort" && thinkingSwitch === "none";
     return asksForNone ? { ...written, body: { ...written.body, reasoning_effort: "none" } } : written;
   } catch (error) {
     if (!(error instanceof ConversionRefused)) throw error;
@@ -121,7 +126,7 @@ async function send(
   asked: Asked,
   written: WrittenRequest,
   signal: AbortSignal,
-): Promise<{ readonly answer: ports.ModelAnswer; readonly dropped?: readonly string[] }> {
+): Promise<{ readonly answer: ports.ModelAnswer } & Partial<Pick<WrittenRequest, "dropped" | "stopSequences">>> {
   const { provider } = asked;
   const first = await sendBody(asked, written.body, signal);
   if (isSuccess(first)) return { answer: first };
@@ -129,7 +134,7 @@ async function send(
   const error = readUpstreamError(provider.protocol, first.status, text);
   const lighter = withoutRefusedPart(provider.protocol, written.body, first.status, error);
   const answer = lighter && (await sendBody(asked, lighter.body, signal));
-  if (answer && isSuccess(answer)) return { answer, dropped: lighter.dropped };
+  if (answer && isSuccess(answer)) return { ...lighter, answer };
   throw answer ? refusalOf(provider, answer, await readErrorText(answer)) : refusalOf(provider, first, text);
 }
 

@@ -146,6 +146,39 @@ export const KNOWN_MODELS: readonly KnownModels[] = [
     ],
   },
   {
+    name: "o3, o4 and GPT-5 to 5.4",
+    isOne: (model) => isReasoningGpt(model) && !/(?:^|\/)o1/.test(model.toLowerCase()) && (gptVersion(model) ?? 0) < 55,
+    rules: [
+      {
+        chat: { stop: false },
+        because: "400 \"Unsupported parameter: 'stop' is not supported with this model\"; GPT-5.5 takes it",
+        source: "huggingface/smolagents#1671, huggingface/smolagents#1893, crewAIInc/crewAI#2738, BerriAI/litellm#28650",
+      },
+    ],
+  },
+  {
+    name: "Grok 3 mini, Grok 4 and later, Grok Code",
+    isOne: (model) => /grok-(?:3-mini|[4-9]|code)/.test(model.slice(0, 256).toLowerCase()),
+    rules: [
+      {
+        chat: { stop: false },
+        because: '400 "Argument not supported on this model: stop"',
+        source: "BerriAI/litellm#12646, BerriAI/litellm#14565, huggingface/smolagents#1766",
+      },
+    ],
+  },
+  {
+    name: "Kimi K2.5 and later",
+    isOne: (model) => /kimi-(?:k2\.[5-9]|k[3-9]|for-coding)/.test(model.slice(0, 256).toLowerCase()),
+    rules: [
+      {
+        chat: { sampling: false },
+        because: '400 "invalid temperature: only 1 is allowed for this model"',
+        source: "Warma10032/VideoAdGuard#34, Mai-with-u/MaiBot#1538",
+      },
+    ],
+  },
+  {
     name: "GPT-3.5, GPT-4 and their chat models",
     isOne: (model) => /(?:^|\/)(?:gpt-(?:3\.5|4)|chatgpt-|gpt-5[\d.]*-chat)/.test(model.slice(0, 256).toLowerCase()),
     rules: [

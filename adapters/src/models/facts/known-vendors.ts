@@ -105,6 +105,11 @@ export const KNOWN_VENDORS: readonly KnownVendor[] = [
         because: '"must be a-z, A-Z, 0-9, with a length of 9"',
         source: "langchain-ai/langchain#37756",
       },
+      {
+        chat: { prefill: false },
+        because: '400 "Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant"',
+        source: "crewAIInc/crewAI#2194, huggingface/smolagents#757",
+      },
     ],
   },
   {
@@ -136,6 +141,16 @@ export const KNOWN_VENDORS: readonly KnownVendor[] = [
         source: "api-docs.deepseek.com/guides/thinking_mode, anomalyco/opencode#24722, earendil-works/pi#4153",
       },
       {
+        chat: { thinkingSwitch: "thinking" },
+        because: '400 "Thinking mode does not support this tool_choice"; models think without being asked',
+        source: "deepseek-ai/DeepSeek-V3#1376, api-docs.deepseek.com/guides/thinking_mode",
+      },
+      {
+        chat: { answerSchema: false },
+        because: '400 "This response_format type is unavailable now"',
+        source: "BerriAI/litellm#7580, llm-exe/llm-exe#662, ItzCrazyKns/Vane#969",
+      },
+      {
         images: false,
         because: '400 "unknown variant `image_url`, expected `text`" for each later request of the conversation',
         source: "DayuanJiang/next-ai-draw-io#326, esengine/DeepSeek-Reasonix#6390",
@@ -156,6 +171,11 @@ export const KNOWN_VENDORS: readonly KnownVendor[] = [
         chat: { thoughtSignatures: true },
         because: '400 "Function call is missing a thought_signature"',
         source: "ai.google.dev/gemini-api/docs/thought-signatures, musistudio/claude-code-router#1431, QwenLM/qwen-code#1187",
+      },
+      {
+        chat: { toolSchemas: "google" },
+        because: '400 "Unknown name "exclusiveMinimum" at tools: Cannot find field", also "const" and others',
+        source: "Wei-Shaw/sub2api#5506, zed-extensions/mcp-server-brave-search#12, nanbingxyz/5ire#42",
       },
     ],
   },
@@ -205,6 +225,63 @@ export const KNOWN_VENDORS: readonly KnownVendor[] = [
         because: "its Messages endpoint refuses adaptive thinking",
         source: "MoonshotAI/kimi-code#1746",
       },
+      {
+        chat: { reasoningOfCalls: "required" },
+        because: '400 "thinking is enabled but reasoning_content is missing in assistant tool call message"',
+        source: "mastra-ai/mastra#12592, continuedev/continue#11600, anomalyco/opencode#16318",
+      },
+      {
+        chat: { toolSchemas: "typed" },
+        because: '400 "when using anyOf, type should be defined in anyOf items instead of the parent schema"',
+        source: "MoonshotAI/kimi-code#2661, openclaw/openclaw#113130",
+      },
+      {
+        chat: { thinkingSwitch: "thinking" },
+        because:
+          "400 \"tool_choice 'specified' is incompatible with thinking enabled\"; not both `thinking` and `reasoning_effort`",
+        source: "can1357/oh-my-pi#1077, HKUDS/nanobot#3939",
+      },
+    ],
+  },
+  {
+    name: "Cerebras",
+    types: ["cerebras"],
+    hosts: ["api.cerebras.ai"],
+    rules: [
+      {
+        chat: { reasoningContent: false },
+        because: "400 \"property 'messages.2.assistant.reasoning_content' is unsupported\"",
+        source: "Kilo-Org/kilocode#10375, QwenLM/qwen-code#11045",
+      },
+    ],
+  },
+  {
+    name: "Perplexity",
+    types: ["perplexity"],
+    hosts: ["api.perplexity.ai"],
+    rules: [
+      {
+        chat: { turns: "strict" },
+        because: '400 "After the (optional) system message(s), user and assistant roles should be alternating"',
+        source: "perplexityai/api-discussion#265, danny-avila/LibreChat#3048",
+      },
+      {
+        chat: { prefill: false },
+        because: "the last message must be the user's",
+        source: "pipecat-ai/pipecat#4009",
+      },
+    ],
+  },
+  {
+    name: "DashScope",
+    types: ["dashscope", "qwen"],
+    hosts: ["dashscope.aliyuncs.com", "dashscope-intl.aliyuncs.com", "dashscope-us.aliyuncs.com"],
+    rules: [
+      {
+        chat: { thinkingSwitch: "enable_thinking" },
+        because: '400 "The tool_choice parameter does not support being set to required or object in thinking mode"',
+        source: "cloudwego/eino#994",
+      },
     ],
   },
   {
@@ -248,6 +325,11 @@ export const KNOWN_VENDORS: readonly KnownVendor[] = [
         chat: { maxTokens: "max_tokens" },
         because: "its list of parameters",
         source: "lmstudio.ai/docs/developer/openai-compat/chat-completions",
+      },
+      {
+        chat: { toolChoice: "words" },
+        because: "400 \"Invalid tool_choice type: 'object'. Supported string values: none, auto, required\"",
+        source: "lmstudio-ai/lmstudio-bug-tracker#670, can1357/llm-git#13",
       },
       templates("ollama/ollama#17774"),
     ],

@@ -3,12 +3,24 @@ import { isBlank } from "../../kit/text.ts";
 import type { ChatDialect, ModelFacts } from "../../ports/models.ts";
 import { PUBLISHED_CHAT_DIALECT } from "../../ports/models.ts";
 import { fitCacheMarks } from "./cache-marks.ts";
+import { withAnswerInWords } from "./answer-in-words.ts";
 import { CallIds } from "./call-ids.ts";
 import { strictTurns, withAssistantBefore } from "./chat-turns.ts";
 import { fitMediaPart } from "./fit-media-part.ts";
-import { changed, distinctTools, EMPTY_PLACEHOLDER, type FittedRequest, type JsonRecord, NO_OUTPUT } from "./fitted-request.ts";
+import {
+  changed,
+  distinctTools,
+  EMPTY_PLACEHOLDER,
+  type FittedRequest,
+  type JsonRecord,
+  NO_OUTPUT,
+  THINKING_OFF,
+  withoutPrefill,
+} from "./fitted-request.ts";
+import { googleSchema } from "./google-schema.ts";
+import { withRequiredTool } from "./required-tool.ts";
 import { ToolNames } from "./tool-names.ts";
-import { fitToolSchema } from "./tool-schema.ts";
+import { fitToolSchema, withTypedBranches } from "./tool-schema.ts";
 
 /** The longest name of a tool in the API reference of Chat Completions. */
 const TOOL_NAME = 64;
@@ -41,7 +53,7 @@ export function fitChatRequest(body: JsonRecord, facts: ModelFacts): FittedReque
   const { names, dropped } = fitting;
   const fitted: Record<string, unknown> = { ...body };
   if (Array.isArray(body["tools"])) {
-    const tools = body["tools"].map((tool) => fitTool(tool, names));
+    const tools = body["tools"].map((tool) => fitTool(tool, names, dialect.toolSchemas));
     fitted["tools"] = distinctTools(tools, nameOfTool, dropped);
   }
   const choice = body["tool_choice"];
@@ -50,7 +62,32 @@ export function fitChatRequest(body: JsonRecord, facts: ModelFacts): FittedReque
   if (dialect.cacheMarks && fitCacheMarks(fitted)) dropped.add("cache_control");
   fitSampling(fitted, fitting);
   fitEffort(fitted, fitting);
-  return { body: fitted, toolNames: names.originals, dropped: [...dropped] };
+  fitThinkingSwitch(fitted, fitting);
+  const stopSequences = dialect.stop ? [] : takeStops(fitted);
+  const forced = dialect.toolChoice === "words" ? withRequiredTool(fitted) : fitted;
+  return { body: withKnownAnswer(forced, fitting), toolNames: names.originals, dropped: [...dropped], stopSequences };
+}
+
+/** A model that thinks by itself does not call a forced tool while it thinks: deepseek-ai/DeepSeek-V3#1376, can1357/oh-my-pi#1077. */
+function fitThinkingSwitch(fitted: Record<string, unknown>, { dialect: { thinkingSwitch: member }, dropped }: Fitting): void {
+  const choice = fitted["tool_choice"];
+  if (member === "none" || !(choice === "required" || isRecord(choice))) return;
+  fitted[member] = THINKING_OFF[member];
+  // "cannot specify both 'thinking' and 'reasoning_effort'": HKUDS/nanobot#3939.
+  if (fitted["reasoning_effort"] !== undefined) dropped.add("reasoning_effort");
+  delete fitted["reasoning_effort"];
+}
+
+function takeStops(fitted: Record<string, unknown>): readonly string[] {
+  const { stop } = fitted;
+  delete fitted["stop"];
+  return Array.isArray(stop) ? stop.filter((each) => typeof each === "string") : [];
+}
+
+function withKnownAnswer(body: JsonRecord, { dialect, dropped }: Fitting): JsonRecord {
+  const described = dialect.answerSchema ? undefined : withAnswerInWords(body);
+  if (described) dropped.add("response_format");
+  return described ?? body;
 }
 
 function nameOfTool(tool: unknown): unknown {
@@ -76,11 +113,12 @@ function fitEffort(fitted: Record<string, unknown>, { dialect, dropped }: Fittin
   if (dialect.effortWithTools === "none") fitted["reasoning_effort"] = "none";
 }
 
-function fitTool(tool: unknown, names: ToolNames): unknown {
+function fitTool(tool: unknown, names: ToolNames, form: ChatDialect["toolSchemas"]): unknown {
   if (!isRecord(tool) || !isRecord(tool["function"])) return tool;
   const named = fitNamed(tool, names);
   const called = named["function"] as JsonRecord;
-  const parameters = fitToolSchema(called["parameters"]);
+  const schema = fitToolSchema(called["parameters"]);
+  const parameters = form === "any" ? schema : form === "google" ? googleSchema(schema) : withTypedBranches(schema);
   return parameters === called["parameters"] ? named : { ...named, function: { ...called, parameters } };
 }
 
@@ -94,7 +132,10 @@ function fitMessages(messages: readonly unknown[], fitting: Fitting): readonly u
   const { dialect } = fitting;
   const fitted = messages.map((message) => (isRecord(message) ? fitMessage(message, fitting) : message));
   const ordered = dialect.turns === "strict" ? strictTurns(fitted) : fitted;
-  return dialect.userAfterTool ? ordered : ordered.flatMap((message, at) => withAssistantBefore(message, ordered[at - 1]));
+  const spaced = dialect.userAfterTool
+    ? ordered
+    : ordered.flatMap((message, at) => withAssistantBefore(message, ordered[at - 1]));
+  return dialect.prefill ? spaced : withoutPrefill(spaced);
 }
 
 function fitMessage(message: JsonRecord, fitting: Fitting): JsonRecord {

@@ -7,15 +7,19 @@ import { fitCacheMarks } from "./cache-marks.ts";
 import { CallIds } from "./call-ids.ts";
 import { fitImage, imageNote, MESSAGES_IMAGES, MESSAGES_MANY_IMAGES } from "./fit-image.ts";
 import { fitThinking } from "./fit-thinking.ts";
-import { changed, distinctTools, EMPTY_PLACEHOLDER, type FittedRequest, type JsonRecord } from "./fitted-request.ts";
+import {
+  changed,
+  distinctTools,
+  EMPTY_PLACEHOLDER,
+  type FittedRequest,
+  type JsonRecord,
+  withoutPrefill,
+} from "./fitted-request.ts";
 import { ToolNames } from "./tool-names.ts";
 import { fitToolSchema } from "./tool-schema.ts";
 
 /** The longest name of a tool in the API reference of Messages. */
 const TOOL_NAME = 128;
-
-/** Follows the beginning of an answer, for a model that does not go on with it by itself. */
-const GO_ON = "(continue)";
 
 /** What the parts of one request need. */
 interface Fitting {
@@ -183,10 +187,4 @@ function isBlankText(block: unknown): boolean {
 function fitTool(tool: unknown, names: ToolNames): unknown {
   if (!isRecord(tool) || !("input_schema" in tool)) return tool;
   return changed(tool, { name: names.accepted(tool["name"]), input_schema: fitToolSchema(tool["input_schema"]) });
-}
-
-/** Newer models refuse it: "This model does not support assistant message prefill" (platform.claude.com/docs, What's new in Claude 4.6). */
-function withoutPrefill(messages: readonly unknown[]): readonly unknown[] {
-  const last = messages.at(-1);
-  return isRecord(last) && last["role"] === "assistant" ? [...messages, { role: "user", content: GO_ON }] : messages;
 }

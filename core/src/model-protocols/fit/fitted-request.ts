@@ -1,3 +1,5 @@
+import { isRecord } from "../../kit/json-object.ts";
+
 /** A JSON object that was not checked. */
 export type JsonRecord = Readonly<Record<string, unknown>>;
 
@@ -9,6 +11,8 @@ export interface FittedRequest {
   readonly toolNames: ReadonlyMap<string, string>;
   /** Fields that were left out, and content that a note replaces, by their names in the provider's protocol. */
   readonly dropped: readonly string[];
+  /** Stop sequences that the provider does not take. The reader of the answer ends it there. */
+  readonly stopSequences?: readonly string[];
 }
 
 /** A request without what its provider refused. */
@@ -16,6 +20,8 @@ export interface LighterRequest {
   readonly body: JsonRecord;
   /** What was left out, as the header `x-portico-dropped` names it. */
   readonly dropped: readonly string[];
+  /** Stop sequences that the provider does not take. The reader of the answer ends it there. */
+  readonly stopSequences?: readonly string[];
 }
 
 /** Stands for a message without content, which vendors refuse. */
@@ -46,3 +52,19 @@ export function distinctTools(
     return isFirst;
   });
 }
+
+/** Follows the beginning of an answer, for a model that does not go on with it by itself. */
+const GO_ON = "(continue)";
+
+/**
+ * Newer models of Messages refuse it: "This model does not support assistant message prefill" (platform.claude.com/docs, What's new in Claude
+ * 4.6). Vendors of Chat Completions, too: "Expected last role User or Tool" (crewAIInc/crewAI#2194, huggingface/smolagents#757).
+ */
+export function withoutPrefill(messages: readonly unknown[]): readonly unknown[] {
+  const last = messages.at(-1);
+  const isPrefill = isRecord(last) && last["role"] === "assistant" && last["tool_calls"] === undefined;
+  return isPrefill ? [...messages, { role: "user", content: GO_ON }] : messages;
+}
+
+/** What turns thinking off, by the dialect's `thinkingSwitch`. */
+export const THINKING_OFF = { thinking: { type: "disabled" }, enable_thinking: false } as const;

@@ -89,6 +89,35 @@ function fitOlderDrafts(fitted: Record<string, unknown>): void {
   }
 }
 
+/**
+ * Kimi: "when using anyOf, type should be defined in anyOf items instead of the parent schema" (MoonshotAI/kimi-code#2661,
+ * openclaw/openclaw#113130). The type of a schema with a choice moves into the branches that have none.
+ */
+export function withTypedBranches(schema: unknown, depth = DEPTH): unknown {
+  if (depth === 0) return schema;
+  if (Array.isArray(schema)) return schema.map((each) => withTypedBranches(each, depth - 1));
+  if (!isRecord(schema)) return schema;
+  const typed: Record<string, unknown> = { ...schema };
+  for (const [keyword, value] of Object.entries(typed)) {
+    if (INNER.has(keyword)) typed[keyword] = withTypedBranches(value, depth - 1);
+    else if (NAMED.has(keyword) && isRecord(value))
+      typed[keyword] = Object.fromEntries(
+        Object.entries(value).map(([name, each]) => [name, withTypedBranches(each, depth - 1)]),
+      );
+  }
+  const { type } = typed;
+  if (type === undefined || !CHOICES.some((key) => Array.isArray(typed[key]))) return typed;
+  delete typed["type"];
+  for (const key of CHOICES) {
+    const branches = typed[key];
+    if (!Array.isArray(branches)) continue;
+    typed[key] = branches.map((branch: unknown) =>
+      isRecord(branch) && branch["type"] === undefined && branch["$ref"] === undefined ? { ...branch, type } : branch,
+    );
+  }
+  return typed;
+}
+
 function kept(list: readonly unknown[], fit: (each: unknown) => unknown): readonly unknown[] {
   const fitted = list.map(fit);
   return fitted.every((each, at) => each === list[at]) ? list : fitted;

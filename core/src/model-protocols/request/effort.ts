@@ -1,4 +1,5 @@
 import type { ChatDialect } from "../../ports/models.ts";
+import { THINKING_OFF } from "../fit/fitted-request.ts";
 import { effortOfBudget } from "../fit/fit-thinking.ts";
 import {
   ConversionRefused,
@@ -25,9 +26,11 @@ const THINKING_FIELDS = new Set(["type", "budget_tokens"]);
  * either gets the documented default of Messages. `disabled` sends no effort: only few models support the effort `none`, and other
  * models refuse the request. Providers that do not accept an effort get none.
  */
-export function effortToChat(body: JsonObject, chat: JsonObjectDraft, { reasoning }: ChatDialect, dropped: Dropped): void {
-  const { effort, fields } = readMessagesEffort(body, dropped);
-  if (effort !== undefined && reasoning === "effort") chat.reasoning_effort = effort;
+export function effortToChat(body: JsonObject, chat: JsonObjectDraft, dialect: ChatDialect, dropped: Dropped): void {
+  const { reasoning, thinkingSwitch: member } = dialect;
+  const { effort, isOff, fields } = readMessagesEffort(body, dropped);
+  if (isOff && member !== "none") chat[member] = THINKING_OFF[member];
+  else if (effort !== undefined && reasoning === "effort") chat.reasoning_effort = effort;
   else for (const field of fields) dropped.add(field);
 }
 
