@@ -429,11 +429,14 @@ describe("a turn of a model", () => {
   it("that executes in another process brings its caller everything", async () => {
     await start({ isOneExecuting: true });
     agents.service.engine.otherwise(async (_turn, { say }) => {
-      for (const word of ["one ", "two ", "three"]) await say({ type: "text", delta: word });
-      return { usage: { inputTokens: 3, outputTokens: 4, modelCalls: 1 } };
+      await say({ type: "text", delta: "one" });
+      await say({ type: "thinking", delta: "Hm" });
+      await say({ type: "text", delta: "two" });
+      // The end has only the last text.
+      return { output: "two", usage: { inputTokens: 3, outputTokens: 4, modelCalls: 1 } };
     });
     const answers = await Promise.all(["a", "b", "c"].map((text) => LIBRARIES.messages.whole(text)));
-    for (const { said, usage } of answers) expect([said, usage]).toEqual(["one two three", [3, 4]]);
+    for (const { said, usage } of answers) expect([said, usage]).toEqual(["one\n\ntwo", [3, 4]]);
     const waiting = agents.service.engine.played.length;
     agents.service.engine.otherwise(async (_turn, context) => untilStopped(context));
     const left = ["d", "e", "f"].map(async (text) => {

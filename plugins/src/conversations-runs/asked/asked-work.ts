@@ -17,6 +17,8 @@ export interface AskedWorkGiven {
   readonly engine: ports.Engine;
   readonly clock: ports.Clock;
   readonly executor: TurnExecutor;
+  readonly serverInstanceId: string;
+  readonly isAlive: (serverInstanceId: string) => Promise<boolean | undefined>;
   readonly records: ReturnType<typeof createBackgroundRecords>;
   readonly waits: TurnWaits;
   readonly said: ports.Collection<SaidToTurn>;
@@ -32,7 +34,8 @@ const FORGET = "asked-turn-output";
  * Tells the engine how asked turns are executed, and how a turn is closed if its process died. They have the records of background turns: a run of
  * their own, a receipt, and no conversation. Each has a queue of its own, because its caller waits.
  */
-export function defineAskedWork({ log, engine, clock, executor, records, waits, said, followed }: AskedWorkGiven): void {
+export function defineAskedWork(given: AskedWorkGiven): void {
+  const { log, engine, clock, executor, serverInstanceId, isAlive, records, waits, said, followed } = given;
   const removeOutput = (turnId: string): Promise<unknown> => log.remove(transcriptStream(turnId));
 
   const run = async (context: ports.WorkContext, turn: AskedTurn): Promise<void> => {
@@ -41,6 +44,9 @@ export function defineAskedWork({ log, engine, clock, executor, records, waits, 
       turn.part === undefined ? undefined : await retryWhileStoreAway({ clock, signal }, () => waits.find(turn.turnId));
     // It went on before, in work that the engine does not remember.
     if (wait?.number !== turn.part) return;
+    // Its caller went with its process, before the turn began.
+    if (!wait && (await isAlive(turn.askedIn)) === false)
+      return retryWhileStoreAway({ clock, signal }, () => context.beginWith((begun) => closed(turn, {}, begun)));
     const ownership = engine.isShared ? context.held : undefined;
     await executor.run(context, executionOf(context, turn, wait), (why) => closed(turn, why, ownership));
   };
@@ -61,7 +67,7 @@ export function defineAskedWork({ log, engine, clock, executor, records, waits, 
       pause: (pausing, entry) => endWork(engine, context, (condition) => records.wait(turn, pausing, entry, condition)),
       async ending(_end, { transcript }) {
         // Its caller reads the output in another process, and then this work removes it.
-        const isElsewhere = turn.askedIn !== engine.process;
+        const isElsewhere = turn.askedIn !== serverInstanceId;
         if (isElsewhere) {
           await whileAway(() => transcript.flush());
           await whileAway(() => engine.start(FORGET, `${turn.turnId}/output`, { turnId: turn.turnId }));
@@ -85,8 +91,7 @@ export function defineAskedWork({ log, engine, clock, executor, records, waits, 
   /** Closes a turn whose process died or stopped before its end was stored: it failed, with the text so far (open points 9). */
   const closed = async (turn: AskedTurn, why: Partial<TurnEnd> = {}, ownership?: OwnershipCondition): Promise<void> => {
     // Its process died after the commit of its wait, and before the engine had the end of this work.
-    const last = await records.isPast(turn);
-    if (last) return;
+    if (await records.isPast(turn)) return;
     const stop = await records.stopOf(turn);
     const asStopped: Partial<TurnEnd> = stop === undefined ? why : { status: "interrupted", reason: stop };
     await executor.close(turn, asStopped, (end) => records.end(turn, end, ownership));

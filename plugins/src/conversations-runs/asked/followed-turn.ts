@@ -39,6 +39,7 @@ export class FollowedTurn {
   readonly #given: FollowedTurnGiven;
   #queue: FollowedEvent[] = [];
   #unread = 0;
+  #isLeftBehind = false;
   /** Of the next event that is not known. */
   #position = 0;
   /** Of the log's next entry, and the position of its first event. */
@@ -78,14 +79,14 @@ export class FollowedTurn {
   /** The events until the end. Rejects with the signal's reason, and with TurnFailed if they are read too slowly. */
   async *events(signal: AbortSignal): AsyncGenerator<FollowedEvent, void> {
     for (;;) {
+      if (this.#isLeftBehind) throw new TurnFailed("caller_too_slow", "The answer was read too slowly");
       const events = this.#queue;
       [this.#queue, this.#unread] = [[], 0];
       for (const event of events) {
         yield event;
         if (event.type === "ended") return;
       }
-      if (this.#unread > ASKED_UNREAD_CHARACTERS) throw new TurnFailed("caller_too_slow", "The answer was read too slowly");
-      if (this.#queue.length > 0) continue;
+      if (this.#queue.length > 0 || this.#isLeftBehind) continue;
       this.#changed = Promise.withResolvers();
       await this.#untilChanged(signal);
       if (!this.#isHere) await this.#look(signal);
@@ -115,6 +116,9 @@ export class FollowedTurn {
         for (const [at, event] of events.entries())
           this.#take(event, this.#next.position + at, JSON.stringify(event.data).length);
         this.#next = { sequence: entry.sequence + 1, position: this.#next.position + events.length };
+        // The caller reads this first.
+        this.#isDue = this.#unread > ASKED_UNREAD_CHARACTERS / 2;
+        if (this.#isDue) return;
       }
       if (!open) this.#tell({ type: "ended" }, 0);
       else if (open.part !== undefined && open.part > this.#toldWait) {
@@ -142,8 +146,10 @@ export class FollowedTurn {
 
   #tell(event: FollowedEvent, size: number): void {
     this.#unread += size;
-    // It is told that it was too slow. Until then, nothing more is held.
-    if (this.#unread <= ASKED_UNREAD_CHARACTERS) this.#queue.push(event);
+    this.#isLeftBehind ||= this.#unread > ASKED_UNREAD_CHARACTERS;
+    // A caller that was left behind gets an error, and nothing more is held for it.
+    if (this.#isLeftBehind) this.#queue = [];
+    else this.#queue.push(event);
     this.#changed.resolve();
   }
 }

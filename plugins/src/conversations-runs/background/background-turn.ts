@@ -19,7 +19,7 @@ export interface AcceptedTurn extends PlayedTurn {
 /** A turn whose caller waits for its answer. */
 export interface AskedTurn extends AcceptedTurn {
   readonly isAsked: true;
-  /** The process of the engine that its caller waits in. */
+  /** The process that its caller waits in (`serverInstanceId`). */
   readonly askedIn: string;
 }
 

@@ -32,6 +32,8 @@ import { type ArgumentsFault, createArgumentsFault } from "../turns/tool-argumen
 /** The parts that this area's plugin and adapters share: everything that turns need. */
 export interface AgentRuntime {
   readonly serverInstanceId: string;
+  /** Whether the process with this ID lives. Undefined if that cannot be known now. */
+  readonly isAlive: (serverInstanceId: string) => Promise<boolean | undefined>;
   readonly requests: ClientRequests;
   readonly runs: Runs;
   readonly conversations: Conversations;
@@ -195,6 +197,7 @@ export const agentRuntime = defineAdapter({
     });
     return {
       serverInstanceId,
+      isAlive,
       requests,
       runs,
       conversations,

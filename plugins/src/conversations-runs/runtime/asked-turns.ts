@@ -77,7 +77,7 @@ export const askedTurns = defineAdapter({
       if (now === 0) atOnce.delete(agentId);
       else atOnce.set(agentId, now);
     };
-    defineAskedWork({ ...given, executor: runtime.executor, records, waits, said, followed });
+    defineAskedWork({ ...given, ...runtime, records, said, followed });
     waits.onWake("asked", async ({ turnId, runId, number: part }) => {
       const { turn } = (await records.openTurn(runId)) ?? {};
       if (turn) await engine.start(ASKED_TURN, workIdOf(turnId, { part }), { ...turn, part }, { key: turnId });
@@ -117,7 +117,7 @@ export const askedTurns = defineAdapter({
           ...turnIds(newIdSuffix(ids, now)),
           ...{ agentId, userId, prompt, origin },
           isAsked: true,
-          askedIn: engine.process,
+          askedIn: runtime.serverInstanceId,
           traceparent: telemetry.traceparent(),
           acceptedAt: now,
         };
