@@ -30,6 +30,7 @@ export const SERVICE: PackageSet = {
     "adapters/cluster",
     "adapters/workflow-nodes",
     "plugins",
+    "plugins/mcp",
     "plugins/operator",
     "console",
     "presets",

@@ -44,7 +44,9 @@ const kernel = ["@portico/core", "@portico/adapters", "@portico/plugins", "@port
 }
 
 await using project = await createProject(join(import.meta.dirname, "trial"));
-const annexes = ["@portico/clouds", "@portico/cluster", "@portico/console", "@portico/workflow-nodes"].map(pathOf);
+const annexes = ["@portico/clouds", "@portico/cluster", "@portico/console", "@portico/mcp", "@portico/workflow-nodes"].map(
+  pathOf,
+);
 await project.install([pathOf("portico"), ...kernel, ...annexes]);
 await tellSize("portico", project);
 

@@ -50,6 +50,8 @@ export interface WorkflowServiceOptions {
   readonly shared?: readonly Adapter[];
   /** With agents, as these options say. Default: without agents. */
   readonly agents?: AgentServiceOptions;
+  /** Beside the area. */
+  readonly plugins?: readonly Plugin[];
 }
 
 /**
@@ -156,7 +158,7 @@ export async function startWorkflowService(options: WorkflowServiceOptions = {})
             tokenIdentity({ tokens: [{ token: new Secret("owner-token"), userId: "owner", role: "owner" }] }),
             ...own(),
           ],
-          plugins: [plugin],
+          plugins: [plugin, ...(options.plugins ?? [])],
         }),
     }));
   const { app, apps } = members;

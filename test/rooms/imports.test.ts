@@ -4,7 +4,7 @@ import { PUBLISHED_ROOMS, WORKSPACES, workspaceOf } from "../../release/workspac
 import { type Import, importsOf, packageOf, readText, repositoryFiles } from "./repository.ts";
 
 /**
- * Who may import whom. A room that does not stand on the right is out of bounds. The rooms below `adapters` are annexes: they may import the kernel
+ * Who may import whom. A room that does not stand on the right is out of bounds. The rooms below `adapters`, and `plugins/mcp`, are annexes: they may import the kernel
  * (`core`, `adapters`, `plugins`), and the kernel never imports them.
  */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
@@ -14,6 +14,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   "adapters/cluster": ["core", "adapters"],
   "adapters/workflow-nodes": ["core", "adapters"],
   plugins: ["core"],
+  "plugins/mcp": ["core", "plugins"],
   "plugins/operator": ["core"],
   client: ["core", "plugins"],
   presets: [
@@ -23,6 +24,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "adapters/cluster",
     "adapters/workflow-nodes",
     "plugins",
+    "plugins/mcp",
     "plugins/operator",
     "console",
   ],
@@ -36,6 +38,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "adapters/cluster",
     "adapters/workflow-nodes",
     "plugins",
+    "plugins/mcp",
     "plugins/operator",
     "client",
     "console",
@@ -50,6 +53,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "adapters/cluster",
     "adapters/workflow-nodes",
     "plugins",
+    "plugins/mcp",
     "plugins/operator",
     "client",
     "console",
@@ -84,6 +88,7 @@ const livesIn: Readonly<Record<string, RegExp>> = {
   aws4fetch: /^adapters\/cluster\/src\/blobs\/s3\//,
   "@rgrove/parse-xml": /^adapters\/cluster\/src\/blobs\/s3\//,
   "@modelcontextprotocol/client": /^adapters\/src\/tools\//,
+  "@modelcontextprotocol/server": /^plugins\/mcp\/src\/server\//,
   pg: /^adapters\/cluster\/src\/(?:records|log)\/postgres/,
   ioredis: /^adapters\/cluster\//,
   bullmq: /^adapters\/cluster\/src\/engine\/bullmq/,
@@ -199,7 +204,7 @@ describe("a template", () => {
 
 describe("an annex", () => {
   it("is an optional peer of the presets, which import it only with `ifInstalled`, except for the presets that need it", async () => {
-    const annexes = ["@portico/clouds", "@portico/cluster", "@portico/console", "@portico/workflow-nodes"];
+    const annexes = ["@portico/clouds", "@portico/cluster", "@portico/console", "@portico/mcp", "@portico/workflow-nodes"];
     const { peerDependencies, peerDependenciesMeta } = JSON.parse(await readText("presets/package.json")) as {
       peerDependencies: object;
       peerDependenciesMeta: object;
@@ -211,11 +216,12 @@ describe("an annex", () => {
     );
     const files = [...new Set(importing.map(({ file }) => file))].filter((file) => !file.startsWith("presets/src/cluster/"));
     expect(files.sort()).toEqual([
-      ...["presets/src/platform/console-package.ts", "presets/src/platform/provider-adapter.ts"],
+      ...["presets/src/platform/console-package.ts", "presets/src/platform/mcp-package.ts"],
+      "presets/src/platform/provider-adapter.ts",
       "presets/src/platform/workflow-nodes-package.ts",
     ]);
     for (const file of files)
-      expect(await readText(file)).not.toMatch(/^import (?!type).*"@portico\/(?:clouds|cluster|console|workflow-nodes)/m);
+      expect(await readText(file)).not.toMatch(/^import (?!type).*"@portico\/(?:clouds|cluster|console|mcp|workflow-nodes)/m);
     // Other presets do not need the cluster.
     const reaching = imports.filter(
       ({ file, target }) =>

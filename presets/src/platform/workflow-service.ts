@@ -10,10 +10,12 @@ import type { PlatformSettings } from "../settings/platform.ts";
 import { pagesOf } from "../settings/allowed-origins.ts";
 import { definitionsAt } from "../settings/documents-place.ts";
 import { definitionTestsInMemory } from "./workflow-tests/definition-tests.ts";
+import { workflowMcp } from "./mcp-package.ts";
 import { ownToken } from "./own-token.ts";
 import type { PlatformOptions } from "./platform-options.ts";
 import { type RotatingSettings, rotationOf } from "../settings/rotating-settings.ts";
 import { servicePages } from "./service-pages.ts";
+import { VERSION } from "./version.ts";
 import { codeNode, httpNode, transformNode } from "./workflow-nodes-package.ts";
 
 /**
@@ -43,6 +45,7 @@ export function workflowService(
         ...optionsOf(workflowServiceSettings, settings.workflow),
         ...(publicUrl !== undefined && { publicUrl }),
       }),
+      ...(settings.workflow.mcp ? [workflowMcp({ version: VERSION, publicUrl })] : []),
       ...servicePages(options, measured, { surface: "workflow", access: workflowAccess }),
     ],
     surfaces: { workflow: { allowedOrigins: pagesOf(settings.workflow) } },

@@ -22,6 +22,14 @@ export const workflowSchema = v.optional(
     ),
     documents: documentsSchema("WORKFLOW", "workflow definitions", "workflow.definitionsDir"),
     ...workflowServiceSettings,
+    mcp: v.optional(
+      fromEnv(
+        "PORTICO_WORKFLOW_MCP",
+        v.boolean(),
+        "Whether workflows whose definition says `mcp: true` are tools of an MCP server at `/mcp`.",
+      ),
+      false,
+    ),
     // A service that its administrators only configure must not fill its disk.
     keepRuns: v.optional(workflowServiceSettings.keepRuns.wrapped, "90d"),
     allowedOrigins: v.optional(

@@ -9,6 +9,7 @@ const AREAS = [
   "agent-documents",
   "agent-webhook",
   "attachments-media",
+  "mcp",
   "usage",
 ];
 const TEST = join(import.meta.dirname, "../..");

@@ -12,6 +12,8 @@ export interface Definition {
   readonly name: string;
   readonly description: string;
   readonly creator: string;
+  /** Whether the instance's MCP server offers it as a tool. */
+  readonly isMcpTool?: true | undefined;
   /** Lowercase hex SHA-256 of `id`, a line feed and `text`. Equal definitions have equal digests. */
   readonly hash: string;
   /** The document as it was read. A run stores it as the definition that it started with. */

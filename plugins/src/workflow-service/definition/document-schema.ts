@@ -114,6 +114,12 @@ export const writtenDocument = v.strictObject({
   name: v.optional(v.pipe(text(200), v.description("Display name; default: the id."))),
   description: v.optional(v.pipe(text(10_000), v.description("What the workflow does, for its readers."))),
   creator: v.optional(v.pipe(text(200), v.description("The person or team that answers for the workflow."))),
+  mcp: v.optional(
+    v.pipe(
+      v.boolean(),
+      v.description("Whether the workflow is a tool of the instance's MCP server, if the instance has one; default: no."),
+    ),
+  ),
   parameters: v.optional(
     v.pipe(
       jsonSchema,

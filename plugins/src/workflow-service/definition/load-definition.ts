@@ -180,6 +180,7 @@ function compile({ name, text, isStored }: DefinitionText, by: Compiling): Defin
     name: written.name ?? id,
     description: written.description ?? "",
     creator: written.creator ?? "",
+    ...(written.mcp === true && { isMcpTool: true as const }),
     hash: createHash("sha256").update(`${id}\n${text}`).digest("hex"),
     text,
     parameters,

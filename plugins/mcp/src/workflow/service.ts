@@ -1,0 +1,69 @@
+import { bearerToken, definePlugin, type Guard, optional, ports } from "@portico/core";
+import { serviceAccess, type ServiceAccess } from "@portico/plugins/workflow-service/access";
+import { serviceScheme } from "@portico/plugins/workflow-service/guards";
+import { workflowRuntime } from "@portico/plugins/workflow-service/runtime";
+import * as v from "valibot";
+import { RunningCalls } from "../server/running-calls.ts";
+import { workflowMcpContract, workflowMcpErrors } from "./contract.ts";
+import { workflowTools } from "./workflow-tools.ts";
+
+/**
+ * `/mcp` on surface `workflow`: an MCP server (Streamable HTTP) whose tools are the workflows whose definition says `mcp: true`. Its callers have
+ * the token of the workflow service.
+ */
+export const workflowMcp = definePlugin({
+  name: "workflow-mcp",
+  summary: "An MCP server whose tools are workflows.",
+  config: v.strictObject({
+    /** The server's version, as clients are told. Default: `0.0.0`. */
+    version: v.optional(v.string(), "0.0.0"),
+    /** The address at which people reach the workflow service. Default: answers name only the path of a run. */
+    publicUrl: v.optional(v.string(), ""),
+  }),
+  needs: {
+    runtime: workflowRuntime,
+    access: serviceAccess,
+    log: ports.log,
+    clock: ports.clock,
+    ids: ports.ids,
+    telemetry: ports.telemetry,
+    audit: optional(ports.audit),
+    bus: optional(ports.bus),
+  },
+  contract: workflowMcpContract,
+  security: {
+    mcp: [{ type: "http", scheme: "bearer", description: "The workflow service's token" }, serviceScheme],
+  },
+  guards: ({ access }) => ({ mcp: mcpGuard(access) }),
+  setup({ bus, ids, telemetry, ...given }, { version, publicUrl }, scope) {
+    const closing = new AbortController();
+    scope.onClose(() => closing.abort());
+    const calls = new RunningCalls(bus);
+    scope.onClose(() => calls.close());
+    const tools = workflowTools({ ...given, telemetry, publicUrl, closing: closing.signal });
+    const open = async () => {
+      // Loaded at the first request, so that it does not delay the start.
+      const { createToolServer } = await import("../server/tool-server.ts");
+      const server = createToolServer({ name: "portico-workflows", version, tools, calls, ids, log: telemetry.log });
+      scope.onClose(() => server.close());
+      return server;
+    };
+    let server: ReturnType<typeof open> | undefined;
+    return {
+      async mcp({ request, body, head, signal, stopping }) {
+        server ??= open();
+        return (await server).answer({ request, body, who: head, callerId: "service", signal, stopping });
+      },
+    };
+  },
+});
+
+/** MCP clients send `Authorization: Bearer`. Other callers of the workflow service have a header of its own. */
+function mcpGuard(access: ServiceAccess): Guard<Promise<true>> {
+  return async (head) => {
+    const isAllowed = await access.allows(bearerToken(head) ?? head.header("x-workflow-service-token") ?? "");
+    if (isAllowed === undefined) throw workflowMcpErrors.workflow_service_not_initialized();
+    if (!isAllowed) throw workflowMcpErrors.unauthorized();
+    return true;
+  };
+}

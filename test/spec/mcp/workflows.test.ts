@@ -1,0 +1,232 @@
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { workflowMcp } from "@portico/mcp/workflow";
+import { describe, expect, it } from "vitest";
+import {
+  startWorkflowService,
+  SERVICE_TOKEN,
+  type WorkflowService,
+  type WorkflowServiceOptions,
+} from "../../harness/workflow-app.ts";
+
+const output = "${{ nodes.a.output }}";
+const definitions = {
+  "double.json": {
+    mcp: true,
+    name: "Double",
+    description: "Doubles a number.",
+    parameters: { type: "object", properties: { n: { type: "integer" } }, required: ["n"], additionalProperties: false },
+    nodes: { a: { type: "transform", name: "Compute", with: { value: "${{ parameters.n * 2 }}" } } },
+    outputs: { result: output },
+  },
+  "held.json": {
+    mcp: true,
+    nodes: {
+      first: { type: "transform", name: "First", with: { value: 1 } },
+      a: { type: "scripted", needs: ["first"], with: { say: "held", gate: "held" } },
+    },
+    outputs: { a: output },
+  },
+  "asks.json": { mcp: true, nodes: { ask: { type: "human_gate", with: { title: "Send it?", message: "To all" } } } },
+  "fails.json": { mcp: true, nodes: { a: { type: "scripted", with: { say: 1, fails: 9, retryable: false } } } },
+  "long.json": {
+    mcp: true,
+    nodes: { a: { type: "scripted", with: { say: "é".repeat(200_000) } } },
+    outputs: { a: output },
+  },
+  "hidden.json": { nodes: { a: { type: "transform", with: { value: 1 } } } },
+};
+
+/** A service whose workflows are tools. */
+function start(options: WorkflowServiceOptions = {}): Promise<WorkflowService> {
+  return startWorkflowService({
+    definitions,
+    plugins: [workflowMcp({ version: "1.2.3", publicUrl: "https://flows.example/" })],
+    ...options,
+  });
+}
+
+type Revision = "2025" | "2026";
+
+async function connect({ url }: { readonly url: string }, revision: Revision = "2026", headers: Record<string, string> = {}) {
+  const client = new Client(
+    { name: "test", version: "1" },
+    { versionNegotiation: { mode: revision === "2025" ? "legacy" : { pin: "2026-07-28" } } },
+  );
+  await client.connect(
+    new StreamableHTTPClientTransport(new URL("/mcp", url), {
+      requestInit: { headers: { authorization: `Bearer ${SERVICE_TOKEN}`, ...headers } },
+    }),
+  );
+  return client;
+}
+
+const textOf = (result: { content: readonly unknown[] }) => (result.content[0] as { text: string }).text;
+
+describe.each(["2025", "2026"] as const)("workflows as tools, for a client of a revision of %s (an extension)", (revision) => {
+  it("are those whose definition says `mcp: true`, with their parameters as the schema of arguments", async () => {
+    await using service = await start();
+    const client = await connect(service, revision);
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name }) => name)).toEqual(["asks", "double", "fails", "held", "long"]);
+    expect(tools[1]).toEqual({
+      ...{ name: "double", title: "Double", description: "Doubles a number." },
+      inputSchema: definitions["double.json"].parameters,
+    });
+    expect(tools[0]!.inputSchema).toEqual({ type: "object" });
+    await expect(client.callTool({ name: "hidden" })).rejects.toThrow('There is no tool "hidden"');
+    await client.close();
+  });
+
+  it("answer with the outputs of the run as JSON", async () => {
+    await using service = await start();
+    const client = await connect(service, revision);
+    const result = await client.callTool({ name: "double", arguments: { n: 21 } });
+    expect(result).toMatchObject({ content: [{ type: "text", text: '{"result":42}' }] });
+    expect(result.isError).toBeUndefined();
+    await client.close();
+  });
+
+  it("answer with an error that names the place, if the arguments do not match the schema", async () => {
+    await using service = await start();
+    const client = await connect(service, revision);
+    const result = await client.callTool({ name: "double", arguments: { n: "many" } });
+    expect(result.isError).toBe(true);
+    expect(textOf(result)).toMatch(/^The parameters do not match the workflow's schema\n\/n: /);
+    await client.close();
+  });
+
+  it("answer with the error of a run that fails", async () => {
+    await using service = await start();
+    const client = await connect(service, revision);
+    const result = await client.callTool({ name: "fails" });
+    expect([result.isError, textOf(result)]).toEqual([
+      true,
+      expect.stringMatching(/^Run wrun_\S+ is failed: .*https:\/\/flows\.example\//),
+    ]);
+    await client.close();
+  });
+
+  it("tell their progress by nodes, as notifications that only grow", async () => {
+    await using service = await start();
+    const client = await connect(service, revision);
+    const told: { progress: number; total?: number | undefined; message?: string | undefined }[] = [];
+    const called = client.callTool({ name: "held" }, { onprogress: (progress) => told.push(progress) });
+    await expect.poll(() => told.length, { timeout: 10_000 }).toBe(3);
+    service.nodes.gate("held").open();
+    await called;
+    expect(told).toEqual([
+      { progress: 0.5, total: 2, message: "First: running" },
+      { progress: 1, total: 2, message: "First: completed" },
+      { progress: 1.5, total: 2, message: "a: running" },
+      { progress: 2, total: 2, message: "a: completed" },
+    ]);
+    await client.close();
+  });
+
+  it("answer at a gate that the run waits for a person, with the run's address and without a link that decides", async () => {
+    await using service = await start();
+    const client = await connect(service, revision);
+    const result = await client.callTool({ name: "asks" });
+    const runId = /wrun_\w+/.exec(textOf(result))![0];
+    expect(textOf(result)).toBe(
+      `Run ${runId} waits for a person at the gate "Send it?". It goes on when the person has decided. Read it at https://flows.example/api/workflow/asks/runs/${runId}`,
+    );
+    expect((await service.until("asks", runId, ({ status }) => status === "waiting_human")).humanGate.title).toBe("Send it?");
+    await client.close();
+  });
+
+  it("are cancelled when the client cancels the call", async () => {
+    await using service = await start();
+    const client = await connect(service, revision);
+    const leaving = new AbortController();
+    const called = client.callTool({ name: "held" }, { signal: leaving.signal });
+    await expect.poll(() => service.nodes.played.length).toBe(1);
+    leaving.abort();
+    await expect(called).rejects.toThrow();
+    await expect.poll(async () => (await runOf(service, "held")).status, { timeout: 10_000 }).toBe("cancelled");
+    await client.close();
+  });
+
+  it("answer with the beginning of outputs that are longer than 256 KiB, and say so", async () => {
+    await using service = await start();
+    const client = await connect(service, revision);
+    const text = textOf(await client.callTool({ name: "long" }));
+    expect(Buffer.byteLength(text)).toBeLessThan(257 * 1024);
+    expect(text.endsWith("é\n\n[Cut: this text is longer than 256 KiB]")).toBe(true);
+    await client.close();
+  });
+
+  it("answer that the run goes on when the service stops", async () => {
+    await using service = await start();
+    const client = await connect(service, revision);
+    const called = client.callTool({ name: "held" });
+    await expect.poll(() => service.nodes.played.length).toBe(1);
+    for (const app of service.apps) app.surface("workflow").endEventStreams();
+    expect(textOf(await called)).toMatch(/^Run wrun_\w+ goes on\. Read how it ends at https:\/\/flows\.example\//);
+    service.nodes.gate("held").open();
+    await client.close();
+  });
+});
+
+async function runOf(service: WorkflowService, id: string): Promise<any> {
+  const { body } = await service.call("GET", `/api/workflow/${id}/runs`);
+  return body.runs[0];
+}
+
+it("a client of a revision of 2025 that loses its connection does not cancel its call", async () => {
+  await using service = await start();
+  const leaving = new AbortController();
+  const body = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "held" } };
+  const answered = fetch(new URL("/mcp", service.url), {
+    method: "POST",
+    headers: {
+      ...{ "content-type": "application/json", accept: "application/json, text/event-stream" },
+      authorization: `Bearer ${SERVICE_TOKEN}`,
+    },
+    body: JSON.stringify(body),
+    signal: leaving.signal,
+  });
+  await expect.poll(() => service.nodes.played.length).toBe(1);
+  leaving.abort();
+  await expect(answered).rejects.toThrow();
+  service.nodes.gate("held").open();
+  await expect.poll(async () => (await runOf(service, "held")).status, { timeout: 10_000 }).toBe("completed");
+});
+
+it("the MCP server takes the service token as bearer or in its own header, and refuses other callers", async () => {
+  await using service = await start();
+  const statusOf = async (headers: Record<string, string>) => {
+    const answer = await fetch(new URL("/mcp", service.url), {
+      method: "POST",
+      headers: { "content-type": "application/json", accept: "application/json, text/event-stream", ...headers },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" }),
+    });
+    await answer.body?.cancel();
+    return answer.status;
+  };
+  expect([
+    await statusOf({}),
+    await statusOf({ authorization: "Bearer wrong" }),
+    await statusOf({ authorization: `Bearer ${SERVICE_TOKEN}` }),
+    await statusOf({ "x-workflow-service-token": SERVICE_TOKEN }),
+  ]).toEqual([401, 401, 200, 200]);
+});
+
+it("the MCP server answers what is no message of the protocol with the protocol's errors", async () => {
+  await using service = await start();
+  const send = async (body: string) => {
+    const answer = await fetch(new URL("/mcp", service.url), {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+        authorization: `Bearer ${SERVICE_TOKEN}`,
+      },
+      body,
+    });
+    return [answer.status, ((await answer.json()) as any).error.code];
+  };
+  expect(await send("{")).toEqual([400, -32_700]);
+  expect(await send("null")).toEqual([400, expect.any(Number)]);
+  expect(await send("[1]")).toEqual([400, expect.any(Number)]);
+});
