@@ -130,6 +130,14 @@ const REFUSALS = {
   google: [
     published,
     paired,
+    // google-gemini/gemini-cli#11814, odysseus-dev/odysseus#837
+    ({ messages }) => {
+      const spoken = messages.filter(({ role }: any) => role !== "system");
+      if (spoken.some(({ tool_calls, content }: any) => tool_calls && content === "")) return "content must not be empty";
+      return spoken.some(({ tool_calls }: any, at: number) => tool_calls && !["user", "tool"].includes(spoken[at - 1]?.role))
+        ? "Please ensure that function call turn comes immediately after a user turn or after a function response turn."
+        : undefined;
+    },
     // Wei-Shaw/sub2api#5506, zed-extensions/mcp-server-brave-search#12, nanbingxyz/5ire#42
     ({ tools = [] }) => {
       const unknown = tools
@@ -181,6 +189,11 @@ const REFUSALS = {
     },
   ],
   lmstudio: [
+    // lmstudio-ai/lmstudio-bug-tracker#261, pydantic/pydantic-ai#5206
+    ({ messages }) =>
+      messages.some(({ content }: any) => typeof content !== "string" && !Array.isArray(content))
+        ? "Invalid 'content': 'content' field must be a string or an array of objects."
+        : undefined,
     ({ tool_choice: choice }) =>
       typeof choice === "object"
         ? "Invalid tool_choice type: 'object'. Supported string values: none, auto, required"
@@ -196,6 +209,8 @@ const REFUSALS = {
   template: [
     paired,
     ({ messages }) => {
+      // vllm-project/vllm#36432
+      if (!messages.some(({ role }: any) => role === "user")) return "No user query found in messages.";
       const turns = messages.filter(({ role }: any) => role !== "tool");
       if (turns.some(({ role }: any, at: number) => role === "system" && at > 0))
         return "System message must be at the beginning.";

@@ -52,8 +52,13 @@ const CHAT_KEYS = {
   turns: v.optional(
     v.pipe(
       v.picklist(["free", "strict"]),
-      v.description("`strict`: one system message at the head, and messages of user and assistant that alternate."),
+      v.description(
+        "`strict`: one system message at the head, and messages of user and assistant that alternate, the user's first.",
+      ),
     ),
+  ),
+  contentOfCalls: v.optional(
+    v.pipe(v.picklist(["null", "empty"]), v.description("`empty`: messages that only call tools have an empty text.")),
   ),
   userAfterTool: v.optional(v.pipe(v.boolean(), v.description("Whether a user's message may follow a tool's."))),
   toolIds: v.optional(

@@ -107,8 +107,10 @@ export interface ChatDialect {
   readonly reasoningContent: boolean;
   /** `required`: an assistant's message with tool calls must have `reasoning_content`, which may be empty. */
   readonly reasoningOfCalls: "optional" | "required";
-  /** `strict`: one system message at the head, and then messages of user and assistant that alternate. */
+  /** `strict`: one system message at the head, and then messages of user and assistant that alternate, the user's first. */
   readonly turns: "free" | "strict";
+  /** The content of an assistant's message that only calls tools: `null`, or an empty text. */
+  readonly contentOfCalls: "null" | "empty";
   /** Whether a user's message may follow a tool's. */
   readonly userAfterTool: boolean;
   /** The form of the ids of tool calls. `nine`: nine letters and digits. */
@@ -142,6 +144,7 @@ export const PUBLISHED_CHAT_DIALECT: ChatDialect = {
   reasoningContent: true,
   reasoningOfCalls: "optional",
   turns: "free",
+  contentOfCalls: "null",
   userAfterTool: true,
   toolIds: "any",
   thoughtSignatures: false,

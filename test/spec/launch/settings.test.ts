@@ -122,7 +122,7 @@ describe("settings (open points 1)", () => {
     ).toEqual({
       code: 78,
       problems: [
-        "providers.0.dialect.tools: expected no such key, found a boolean; known keys: maxTokens, reasoning, effortWithTools, cacheMarks, streamOptions, reasoningContent, reasoningOfCalls, turns, userAfterTool, toolIds, thoughtSignatures, user, stop, toolChoice, toolSchemas, answerSchema, thinkingSwitch, thinking, prefill, sampling",
+        "providers.0.dialect.tools: expected no such key, found a boolean; known keys: maxTokens, reasoning, effortWithTools, cacheMarks, streamOptions, reasoningContent, reasoningOfCalls, turns, contentOfCalls, userAfterTool, toolIds, thoughtSignatures, user, stop, toolChoice, toolSchemas, answerSchema, thinkingSwitch, thinking, prefill, sampling",
         'providers.0.dialect.maxTokens: expected "max_completion_tokens" or "max_tokens" or a whole number of at least 1, found "limit"',
         'providers.0.dialect.reasoning: expected "effort" or "none", found true',
       ],

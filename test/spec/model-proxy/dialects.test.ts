@@ -228,7 +228,7 @@ describe("what is known of vendors", () => {
     ],
     [
       "https://generativelanguage.googleapis.com/v1beta/openai",
-      { reasoningContent: false, thoughtSignatures: true, toolSchemas: "google" },
+      { reasoningContent: false, thoughtSignatures: true, turns: "strict", toolSchemas: "google" },
     ],
     ["https://api.moonshot.ai/v1", { reasoningOfCalls: "required", toolSchemas: "typed", thinkingSwitch: "thinking" }],
     ["https://api.cerebras.ai/v1", { reasoningContent: false }],
@@ -246,10 +246,10 @@ describe("what is known of vendors", () => {
   });
 
   it.each<[string, Partial<ports.ChatDialect>]>([
-    ["ollama", { maxTokens: "max_tokens", reasoning: "none", turns: "strict" }],
+    ["ollama", { maxTokens: "max_tokens", reasoning: "none", turns: "strict", contentOfCalls: "empty" }],
     ["vllm", { turns: "strict" }],
     ["llamacpp", { maxTokens: "max_tokens", turns: "strict" }],
-    ["LMStudio", { maxTokens: "max_tokens", turns: "strict", toolChoice: "words" }],
+    ["LMStudio", { maxTokens: "max_tokens", turns: "strict", contentOfCalls: "empty", toolChoice: "words" }],
     // Whatever is compatible is called that.
     ["openai", {}],
     ["constructor", {}],

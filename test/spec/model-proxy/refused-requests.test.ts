@@ -8,7 +8,7 @@ import { refusingModel, type Vendor } from "../../harness/vendor-refusals.ts";
 /** Types of providers, and the vendor whose rules their requests must keep. */
 const TYPES: Readonly<Record<string, Vendor>> = {
   ...{ openai: "openai", anthropic: "anthropic", deepseek: "deepseek", mistral: "mistral", google: "google" },
-  ...{ kimi: "kimi", perplexity: "perplexity", lmstudio: "lmstudio", cerebras: "cerebras" },
+  ...{ kimi: "kimi", perplexity: "perplexity", lmstudio: "lmstudio", cerebras: "cerebras", vllm: "template" },
 };
 
 const schemaOf = (property: object) => ({ type: "object", properties: { p: property } });
@@ -116,6 +116,43 @@ const REFUSED: readonly (readonly [what: string, type: string, fields: object])[
         },
       },
     ]),
+  ],
+  [
+    "a conversation that begins with a call (google-gemini/gemini-cli#11814, lobehub/lobehub#10049)",
+    "google",
+    {
+      messages: [
+        { role: "assistant", content: [use] },
+        { role: "user", content: [result("seen")] },
+      ],
+    },
+  ],
+  [
+    "a call after a text of the assistant (google-gemini/gemini-cli#11814)",
+    "google",
+    {
+      messages: [
+        { role: "user", content: "go" },
+        { role: "assistant", content: "I look." },
+        { role: "assistant", content: [use] },
+        { role: "user", content: [result("seen")] },
+      ],
+    },
+  ],
+  [
+    "a conversation without a text of the user (vllm-project/vllm#36432, langgenius/dify#33152)",
+    "vllm",
+    {
+      messages: [
+        { role: "assistant", content: [use] },
+        { role: "user", content: [result("seen")] },
+      ],
+    },
+  ],
+  [
+    "calls without a text (lmstudio-ai/lmstudio-bug-tracker#261, pydantic/pydantic-ai#5206)",
+    "lmstudio",
+    { ...tools("messages", ["look", { type: "object" }]), ...turns("go", [use], [result("seen")]) },
   ],
   [
     "calls whose reasoning is gone (mastra-ai/mastra#12592, continuedev/continue#11600)",

@@ -173,6 +173,12 @@ export const KNOWN_VENDORS: readonly KnownVendor[] = [
         source: "ai.google.dev/gemini-api/docs/thought-signatures, musistudio/claude-code-router#1431, QwenLM/qwen-code#1187",
       },
       {
+        chat: { turns: "strict" },
+        because:
+          '400 "Please ensure that function call turn comes immediately after a user turn or after a function response turn"',
+        source: "google-gemini/gemini-cli#11814, lobehub/lobehub#10049",
+      },
+      {
         chat: { toolSchemas: "google" },
         because: '400 "Unknown name "exclusiveMinimum" at tools: Cannot find field", also "const" and others',
         source: "Wei-Shaw/sub2api#5506, zed-extensions/mcp-server-brave-search#12, nanbingxyz/5ire#42",
@@ -300,6 +306,11 @@ export const KNOWN_VENDORS: readonly KnownVendor[] = [
         source: "ollama/ollama#12561, ollama/ollama#14820",
       },
       templates("ollama/ollama#17774"),
+      {
+        chat: { contentOfCalls: "empty" },
+        because: '400 "invalid message content type: <nil>"',
+        source: "pydantic/pydantic-ai#5206, SAIL-Research-Lab/cheetahclaws#72",
+      },
     ],
   },
   { name: "vLLM", types: ["vllm"], hosts: [], rules: [templates("BerriAI/litellm#39852")] },
@@ -325,6 +336,11 @@ export const KNOWN_VENDORS: readonly KnownVendor[] = [
         chat: { maxTokens: "max_tokens" },
         because: "its list of parameters",
         source: "lmstudio.ai/docs/developer/openai-compat/chat-completions",
+      },
+      {
+        chat: { contentOfCalls: "empty" },
+        because: "400 \"Invalid 'content': 'content' field must be a string or an array of objects\"",
+        source: "lmstudio-ai/lmstudio-bug-tracker#261",
       },
       {
         chat: { toolChoice: "words" },

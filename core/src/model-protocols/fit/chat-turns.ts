@@ -3,11 +3,14 @@ import type { JsonRecord } from "./fitted-request.ts";
 
 /** Stands for the assistant where a vendor requires a turn of it. */
 const ASSISTANT_PLACEHOLDER = "(continue)";
+/** Stands for the user's first message. */
+const USER_PLACEHOLDER = "(start of conversation)";
 
 /**
  * Templates of many models accept one system message, at the head, and turns that alternate: "System message must be at the beginning"
  * (ollama/ollama#17774, BerriAI/litellm#39852). Later instructions become marked text of the user, in their place. Neighbours of one role
- * become one message.
+ * become one message. The first message after the instructions is the user's: "No user query found in messages" (vllm-project/vllm#36432), "function
+ * call turn comes immediately after a user turn" (google-gemini/gemini-cli#11814).
  */
 export function strictTurns(messages: readonly unknown[]): readonly unknown[] {
   const groups: unknown[][] = [];
@@ -20,7 +23,12 @@ export function strictTurns(messages: readonly unknown[]): readonly unknown[] {
     if (last && belongTogether(last.at(-1), message)) last.push(message);
     else groups.push([message]);
   }
-  return groups.map((group) => (group.length === 1 ? group[0] : joined(group as JsonRecord[])));
+  const turns = groups.map((group) => (group.length === 1 ? group[0] : joined(group as JsonRecord[])));
+  const first = turns.findIndex((turn) => !(isRecord(turn) && turn["role"] === "system"));
+  const opening = first === -1 ? undefined : turns[first];
+  if (isRecord(opening) && opening["role"] === "user") return turns;
+  const at = first === -1 ? turns.length : first;
+  return [...turns.slice(0, at), { role: "user", content: USER_PLACEHOLDER }, ...turns.slice(at)];
 }
 
 function instructionOf(message: JsonRecord): JsonRecord {

@@ -156,7 +156,9 @@ function fitMessage(message: JsonRecord, fitting: Fitting): JsonRecord {
   // DeepSeek refuses a call without the field while it thinks. An empty text is enough: anomalyco/opencode#24722.
   const lacksReasoning =
     dialect.reasoningOfCalls === "required" && calls.length > 0 && message["reasoning_content"] === undefined;
-  return { ...message, tool_calls: calls, ...(lacksReasoning && { reasoning_content: "" }) };
+  // Ollama refuses null, and Gemini an empty text: pydantic/pydantic-ai#5206, odysseus-dev/odysseus#837.
+  const isSilent = dialect.contentOfCalls === "empty" && (message["content"] === null || message["content"] === undefined);
+  return { ...message, ...(isSilent && { content: "" }), tool_calls: calls, ...(lacksReasoning && { reasoning_content: "" }) };
 }
 
 /** MiniMax and GLM refuse messages without a text, also of tools: "chat content is empty" (earendil-works/pi#3365). */
