@@ -31,8 +31,8 @@ interface Lap extends LoadResult {
 }
 
 /**
- * The contestants take turns in short rounds. Comparisons are made within one round, so that other load on the machine affects all
- * contestants. Throws if a request fails, because the numbers would have no meaning.
+ * The contestants take turns in short rounds, in alternating order. Comparisons are made within one round, so that other load on the machine
+ * affects all contestants. Throws if a request fails, because the numbers would have no meaning.
  */
 export async function race(
   contestants: readonly Contestant[],
@@ -41,7 +41,9 @@ export async function race(
 ): Promise<Standing[]> {
   const laps = new Map(contestants.map((contestant): [Contestant, Lap[]] => [contestant, []]));
   for (let round = 0; round < rounds; round += 1) {
-    for (const [contestant, own] of laps) own.push(await lap(contestant, load, { kind, connections, ms }));
+    // In one order, what comes before would burden the same contestant in each round.
+    for (const [contestant, own] of round % 2 === 0 ? laps : [...laps].toReversed())
+      own.push(await lap(contestant, load, { kind, connections, ms }));
   }
   const lapsOf = (role: Contestant["role"]) => laps.get(contestants.find((each) => each.role === role)!)!;
   const straight = lapsOf("straight");

@@ -268,13 +268,14 @@ describe("a model that a host wrote", () => {
 
   it("tells calls of tools in pieces, once a complete call of the model has shown that nothing comes with its end", async () => {
     await using proxy = await proxyOf({ provider: modelOf("v4", calling()).provider });
-    const told = [];
-    for (let call = 1; call <= 2; call++) {
+    const told: string[][] = [];
+    // Each process learns it for itself.
+    while (told.length < 8 && told.at(-1)?.length !== 2) {
       const text = await (await proxy.post("/v1/messages", { ...MESSAGE, stream: true, tools: [LOOK] })).text();
       expect(collectMessagesStream(text).content).toMatchObject([{ input: JSON.parse(INPUT) }, { input: {} }]);
       told.push(deltasOf(text).filter((delta) => delta !== "{}"));
     }
-    expect(told).toEqual([[INPUT], [INPUT.slice(0, 8), INPUT.slice(8)]]);
+    expect([told[0], told.at(-1)]).toEqual([[INPUT], [INPUT.slice(0, 8), INPUT.slice(8)]]);
   });
 
   it("tells calls of tools whole, if something that the provider needs back comes with their end", async () => {
