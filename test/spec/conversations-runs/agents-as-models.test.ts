@@ -242,6 +242,22 @@ describe("the provider `agents`", () => {
     await expectError(await ask("messages", "x", { model: "broken" }), 400, "messages");
   });
 
+  it("is unreachable while agents cannot be read, and then leaves them out of the list", async () => {
+    await start();
+    const away = () => Promise.reject(new ports.AgentsUnavailable("The agents are away"));
+    vi.spyOn(agents.service.app.port(ports.agents), "list").mockImplementation(away);
+    await expectError(await ask("messages", "x"), 502, "messages");
+    expect((await agents.chat.models.list()).data.map(({ id }) => id)).toEqual(["demo"]);
+  });
+
+  it("refuses a call that cannot be accepted, because a store is away", async () => {
+    await start();
+    const away = () => Promise.reject(new ports.EngineUnavailable("The engine is away"));
+    vi.spyOn(agents.service.app.port(ports.engine), "start").mockImplementation(away);
+    await expectError(await ask("messages", "x"), 529, "messages");
+    expect(await runs()).toEqual([]);
+  });
+
   it("is not there for agents: an agent cannot call agents as its model", async () => {
     await start({ agents: new Map([["helper", { name: "Helper", provider: "agents", model: "helper" }]]) });
     const { message } = await expectError(await ask("messages", "x"), 502, "messages");

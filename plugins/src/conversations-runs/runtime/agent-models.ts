@@ -40,7 +40,7 @@ export const agentModels = defineAdapter({
         // Limits of the turn end it.
         silenceMs: Infinity,
         async models() {
-          const all = await agents.list({ withGit: false });
+          const all = await agents.list({ withGit: false }).catch(orUnreachable);
           return all.filter(({ metadataError }) => metadataError === undefined).map(({ id }) => id);
         },
         answer: (question, signal) => answer(asked(), question, options, signal),
@@ -75,6 +75,11 @@ async function* answer(
     signal.throwIfAborted();
     throw toRefusal(error);
   }
+}
+
+function orUnreachable(error: unknown): never {
+  if (!(error instanceof ports.AgentsUnavailable)) throw error;
+  throw new ports.ModelUnreachable("The agents cannot be read now", { cause: error });
 }
 
 type Message = Extract<AskedEvent, { type: "message" }>["message"];
@@ -158,10 +163,11 @@ function waitingText(runId: string, calls: readonly WaitingCall[], url: string |
   return `A person must approve this call of a tool before I can go on: ${names}. Decide here: ${where}. Then I go on without this request, and the result is in the run ${runId}.`;
 }
 
-/** The error for a caller. Names are compared, because some errors are of ports. */
+/** The error for a caller. */
 function toRefusal(error: unknown): unknown {
   if (error instanceof TurnFailed) return new ModelRefusal("timeout", error.message, { cause: error });
-  if (isStoreAway(error)) return new ModelRefusal("overloaded", "The turn could not be accepted now", { cause: error });
+  if (isStoreAway(error) || error instanceof ports.AgentsUnavailable)
+    return new ModelRefusal("overloaded", "The turn could not be accepted now", { cause: error });
   if (!ServiceError.is(error)) return error;
   const seconds = Number(error.headers["retry-after"]);
   const kind = error.code === "unknown_agent" ? "not-found" : "rate-limit";

@@ -3,6 +3,7 @@ import { createConsents } from "../approvals/consents.ts";
 import { createTurnWaits } from "../approvals/turn-waits.ts";
 import { createDeliveries } from "../background/deliveries.ts";
 import { openFailedTurns } from "../background/failed-turns.ts";
+import { openSaidToTurns } from "../background/said-to-turns.ts";
 import { createOpenBackgroundTurns } from "../background/background-records.ts";
 import { createConversations, messageStream } from "../conversations/conversations.ts";
 import { type ClientRequest, clientRequests, isOpenRequest } from "../requests/client-requests.ts";
@@ -72,6 +73,7 @@ export function createStoredRuns(given: StoredRunsGiven): StoredRuns {
   const requests = records.collection<ClientRequest>(clientRequests);
   const open = createOpenBackgroundTurns(records);
   const failedTurns = openFailedTurns(records);
+  const said = openSaidToTurns(records);
 
   async function* runsOf(userId: string): AsyncGenerator<Run, void> {
     for await (const page of runs.before(END)) yield* page.filter(({ user_id }) => user_id === userId);
@@ -119,8 +121,10 @@ export function createStoredRuns(given: StoredRunsGiven): StoredRuns {
         yield { kind: "delivery", value: { agentId, ...delivery } };
       for await (const page of consents.of(userId)) for (const value of page) yield { kind: "consent", value };
       // Those that execute have a run, but no receipt yet.
-      for await (const { runId, agentId, prompt, origin } of open.ofUser(userId))
-        yield { kind: "waiting-event", value: { runId, agentId, input: prompt, ...origin } };
+      for await (const { runId, agentId, prompt, origin, isAsked } of open.ofUser(userId)) {
+        const told = isAsked ? (await said.get(runId))?.value : undefined;
+        yield { kind: "waiting-event", value: { runId, agentId, input: prompt, ...origin, ...told } };
+      }
     },
     async erase(userId, signal) {
       const erased = { runs: 0, conversations: 0, submissions: 0, deliveries: 0 };
