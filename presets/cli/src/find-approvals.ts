@@ -1,14 +1,10 @@
-import { CallFailed, type CallResult, createClient } from "@portico/core/client";
+import type { CallResult } from "@portico/core/client";
 import { conversationsRunsContract } from "@portico/plugins/conversations-runs/contract";
 import type { PlatformSettings } from "@portico/presets/settings/platform";
-import { trustOwnCertificate } from "./certificate.ts";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
-import { checkedUrl, runningAt } from "./running-at.ts";
+import { findAgentService } from "./running-agent-service.ts";
 import { printable, printableJson, shellWord } from "./terminal.ts";
-import { instanceToken } from "./workflows/issue-grant.ts";
 
-/** A service that is silent for this long counts as not reachable. */
-const ANSWER_MS = 30_000;
 const PAGE = "50";
 
 type Routes = typeof conversationsRunsContract;
@@ -30,34 +26,24 @@ interface ApprovalDecision {
  * token. The functions throw CommandFailed: 1 with the service's own message if it refuses, 69 if it cannot be reached.
  */
 export async function findApprovals(settings: PlatformSettings, given: string | undefined) {
-  const baseURL = given === undefined ? runningAt(settings, "agent") : checkedUrl(given);
-  if (baseURL.startsWith("https:")) trustOwnCertificate(settings);
-  const token = await instanceToken(settings);
-  const client = createClient(conversationsRunsContract, { baseURL, headers: { "x-agent-service-token": token.reveal() } });
-  const soon = () => ({ signal: AbortSignal.timeout(ANSWER_MS) });
-  const answered = <T>(call: () => Promise<T>): Promise<T> =>
-    call().catch((error: unknown) => {
-      if (CallFailed.is(error)) throw new CommandFailed(wordsOf(error), EXIT.failed, error);
-      throw new CommandFailed(`The agent service at ${baseURL} cannot be reached`, EXIT.unavailable, error);
-    });
-
+  const { client, answered } = await findAgentService(settings, conversationsRunsContract, given);
   return {
     /** The calls that wait for a decision, the oldest first. */
     waiting: (): Promise<readonly Approval[]> =>
-      answered(async () => {
+      answered(async (signal) => {
         const found: Approval[] = [];
         let after: string | undefined;
         do {
-          const page = await client.approvals({ query: { limit: PAGE, ...(after !== undefined && { after }) }, ...soon() });
+          const page = await client.approvals({ query: { limit: PAGE, ...(after !== undefined && { after }) }, signal });
           found.push(...page.approvals);
           after = page.next;
         } while (after !== undefined);
         return found;
       }),
     decide: ({ runId, callId, ...body }: ApprovalDecision) =>
-      answered(() => client.decideApproval({ params: { id: segment(runId), callId: segment(callId) }, body, ...soon() })),
-    consents: (): Promise<readonly Consent[]> => answered(async () => (await client.consents(soon())).consents),
-    revoke: (id: string) => answered(() => client.revokeConsent({ params: { id: segment(id) }, ...soon() })),
+      answered((signal) => client.decideApproval({ params: { id: segment(runId), callId: segment(callId) }, body, signal })),
+    consents: (): Promise<readonly Consent[]> => answered(async (signal) => (await client.consents({ signal })).consents),
+    revoke: (id: string) => answered((signal) => client.revokeConsent({ params: { id: segment(id) }, signal })),
   };
 }
 
@@ -65,11 +51,6 @@ export async function findApprovals(settings: PlatformSettings, given: string | 
 function segment(id: string): string {
   if (id === "." || id === "..") throw new CommandFailed(`"${id}" is not an ID`, EXIT.usage);
   return id;
-}
-
-function wordsOf({ status, body }: CallFailed): string {
-  const { error } = (typeof body === "object" && body !== null ? body : {}) as { error?: unknown };
-  return `The agent service refused: ${typeof error === "string" ? error : `It answered with status ${status}`}`;
 }
 
 /** A call that waits, as text for a person. `more`: flags with which another command reaches the same service. */

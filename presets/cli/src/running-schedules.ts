@@ -1,14 +1,9 @@
-import { CallFailed, type CallResult, createClient } from "@portico/core/client";
+import type { CallResult } from "@portico/core/client";
 import { agentSchedulesContract } from "@portico/operator/agent-schedules/contract";
 import type { PlatformSettings } from "@portico/presets/settings/platform";
-import { trustOwnCertificate } from "./certificate.ts";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
-import { checkedUrl, runningAt } from "./running-at.ts";
+import { findAgentService } from "./running-agent-service.ts";
 import { table } from "./terminal.ts";
-import { instanceToken } from "./workflows/issue-grant.ts";
-
-/** A service that is silent for this long counts as not reachable. */
-const ANSWER_MS = 30_000;
 
 type ListedSchedule = CallResult<typeof agentSchedulesContract.list>["schedules"][number];
 
@@ -29,29 +24,13 @@ export function readScheduleName(text: string): ScheduleName {
  * service's own message if it refuses, 69 if it cannot be reached.
  */
 export async function findSchedules(settings: PlatformSettings, given: string | undefined) {
-  const baseURL = given === undefined ? runningAt(settings, "agent") : checkedUrl(given);
-  if (baseURL.startsWith("https:")) trustOwnCertificate(settings);
-  const token = await instanceToken(settings);
-  const client = createClient(agentSchedulesContract, { baseURL, headers: { "x-agent-service-token": token.reveal() } });
-  const answered = async <T>(call: (signal: AbortSignal) => Promise<T>): Promise<T> => {
-    try {
-      return await call(AbortSignal.timeout(ANSWER_MS));
-    } catch (error) {
-      if (CallFailed.is(error)) throw new CommandFailed(wordsOf(error), EXIT.failed, error);
-      throw new CommandFailed(`The agent service at ${baseURL} cannot be reached`, EXIT.unavailable, error);
-    }
-  };
+  const { client, answered } = await findAgentService(settings, agentSchedulesContract, given);
   return {
     list: (): Promise<readonly ListedSchedule[]> => answered(async (signal) => (await client.list({ signal })).schedules),
     trigger: (params: ScheduleName) => answered((signal) => client.trigger({ params, signal })),
     pause: (params: ScheduleName) => answered((signal) => client.pause({ params, signal })),
     resume: (params: ScheduleName) => answered((signal) => client.resume({ params, signal })),
   };
-}
-
-function wordsOf({ status, body }: CallFailed): string {
-  const { error } = (typeof body === "object" && body !== null ? body : {}) as { error?: unknown };
-  return `The agent service refused: ${typeof error === "string" ? error : `It answered with status ${status}`}`;
 }
 
 /** A schedule of an agent or of a workflow. */

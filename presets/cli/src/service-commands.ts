@@ -7,6 +7,7 @@ export const serviceCommands = {
   token: async () => (await import("./commands/token.ts")).tokenCommand,
   attachments: async () => (await import("./commands/attachments.ts")).attachmentsCommand,
   user: async () => (await import("./commands/user.ts")).userCommand,
+  ask: async () => (await import("./commands/ask.ts")).askCommand,
   approvals: async () => (await import("./commands/approvals.ts")).approvalsCommand,
   grant: async () => (await import("./commands/grant.ts")).grantCommand,
   workflow: async () => (await import("./commands/workflow.ts")).workflowCommand,

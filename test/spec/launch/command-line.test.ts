@@ -31,6 +31,7 @@ const COMMANDS = [
   ],
   ...["new", "new plugin", "new adapter", "new preset"],
   ...["", " check", " schema", " approve", " reject", " cancel"].map((name) => `workflow${name}`),
+  "ask",
   ...["", " list", " approve", " reject", " consents", " revoke"].map((name) => `approvals${name}`),
 ];
 
