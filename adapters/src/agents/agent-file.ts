@@ -131,6 +131,9 @@ const fields = {
   heartbeat: v.optional(
     described(v.object({ enabled: v.boolean(), everyMs: count, prompt: v.string() }), "Turns that it takes by itself."),
   ),
+  mcp: v.optional(
+    described(v.boolean(), "Whether it is a tool of the instance's MCP server, if the instance has one. Default: no."),
+  ),
   core: v.optional(described(v.boolean(), "Whether it belongs to the instance.")),
 } satisfies Record<string, v.GenericSchema>;
 

@@ -136,6 +136,8 @@ export interface AgentDefinition {
   /** When it works by itself (extension). */
   readonly schedules?: readonly AgentSchedule[] | undefined;
   readonly heartbeat?: { readonly enabled: boolean; readonly everyMs: number; readonly prompt: string } | undefined;
+  /** Whether the instance's MCP server offers it as a tool. */
+  readonly mcp?: boolean | undefined;
   readonly core: boolean;
   readonly ui?: unknown;
   readonly avatar?: unknown;

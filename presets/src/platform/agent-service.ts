@@ -28,8 +28,10 @@ import { type ProviderPrices, type ProviderSource, safeTokenManagement } from "@
 import { agentWebhookSettings } from "@portico/plugins/agent-webhook/config";
 import { attachmentsMediaSettings } from "@portico/plugins/attachments-media/config";
 import { agentsSource } from "./agents-as-models.ts";
+import { approvalsUrlOf } from "./agents-as-models.ts";
 import { agentsOf, turnsOf } from "./agents-of.ts";
 import { pagesOf } from "../settings/allowed-origins.ts";
+import { agentMcp } from "./mcp-package.ts";
 import type { Observed } from "./service-adapters.ts";
 import { limitsOf } from "./limits-of.ts";
 import type { Listeners, PlatformOptions } from "./platform-options.ts";
@@ -91,6 +93,9 @@ export function agentService(
       limitsPage({ limits: () => limitsOf(settings, options.listing) }),
       ...(hasConsole
         ? [webConsole({ urls }), signIn({ ownOrigins: [...pagesOf({ publicUrl: settings.agent.publicUrl })] })]
+        : []),
+      ...(settings.agent.mcp
+        ? [agentMcp({ version: VERSION, approvalsUrl: approvalsUrlOf({ settings, hasConsole, addresses: urls }) })]
         : []),
       ...servicePages(options, prometheus, { surface: "agent", access: instanceAccess }),
     ],

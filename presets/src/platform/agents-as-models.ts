@@ -19,11 +19,19 @@ export function agentsAsModels(
     throw new ConfigUnusable([
       { path: "providers", expected: `no provider with the ID "${AGENTS_PROVIDER}", which ${SETTING} uses`, found: "one" },
     ]);
-  const approvalsUrl = (runId: string): string | undefined => {
+  return [agentModels({ userId, approvalsUrl: approvalsUrlOf({ settings, hasConsole, addresses }) })];
+}
+
+/** Where a person decides about the calls of a run. Undefined without the console. */
+export function approvalsUrlOf({
+  settings,
+  hasConsole,
+  addresses,
+}: Pick<PlatformOptions, "settings"> & { readonly hasConsole: boolean; readonly addresses?: Listeners | undefined }) {
+  return (runId: string): string | undefined => {
     const base = settings.agent.publicUrl ?? addresses?.()["agent"];
     return hasConsole && base !== undefined ? new URL(`#/runs/${encodeURIComponent(runId)}`, base).href : undefined;
   };
-  return [agentModels({ userId, approvalsUrl })];
 }
 
 const SETTING = "agent.asModels.userId";

@@ -62,6 +62,14 @@ export const agentSchema = v.optional(
         "Whether the web console is served at `/`. Default: the preset's (`local`: yes if `@portico/console` is installed, `agent`: no).",
       ),
     ),
+    mcp: v.optional(
+      fromEnv(
+        "PORTICO_AGENT_MCP",
+        v.boolean(),
+        "Whether agents whose `agent.json` says `mcp: true` are tools of an MCP server at `/mcp`.",
+      ),
+      false,
+    ),
     webhooks: v.optional(v.strictObject({ ...agentWebhookSettings, ...backgroundTurnsSettings }), {}),
     ...sessionIssuesSettings,
     tokens: v.optional(

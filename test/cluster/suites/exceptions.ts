@@ -130,6 +130,10 @@ export const opensItself: readonly OpensItself[] = [
     reason: "It is about an app that embeds the area without users.",
   },
   {
+    file: "mcp/settings.test.ts",
+    reason: "It is about what a preset makes of its settings.",
+  },
+  {
     file: "model-proxy/guarded-routes.test.ts",
     reason: "It compares routes with their contracts, in which processes do not appear.",
     twin: "spec/model-proxy/safe-tokens.test.ts",

@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { createApp, Secret } from "@portico/core";
+import { agent } from "@portico/presets/agent";
 import { workflow, readPlatformOptions } from "@portico/presets/workflow";
 import { expect, it } from "vitest";
 import { listen } from "../../harness/mcp-http-server.ts";
@@ -29,6 +30,20 @@ it("the setting `workflow.mcp` switches the MCP server on; by default it is off"
   folder.remove();
 });
 
+it("the setting `agent.mcp` switches the MCP server on; by default it is off", async () => {
+  const folder = temporaryFolder();
+  const statusOf = async (mcp?: boolean) => {
+    const tokens = [{ token: TOKEN, userId: "ada", role: "owner" as const }];
+    const settings = { agentsDir: join(folder.path, "agents"), tokens, ...(mcp !== undefined && { mcp }) };
+    const keys = { dataDir: folder.path, autoProviders: false, log: { level: "silent" as const } };
+    await using app = await createApp(agent(await readPlatformOptions({ ...keys, agent: settings }, { env: {} })));
+    const request = new Request("http://localhost/mcp", { method: "GET", headers: { authorization: `Bearer ${TOKEN}` } });
+    return (await app.surface("agent").fetch(request)).status;
+  };
+  expect([await statusOf(), await statusOf(false), await statusOf(true)]).toEqual([404, 404, 405]);
+  folder.remove();
+});
+
 it("the guide's workflow is a tool of the client that the guide's file describes", async () => {
   const { blocks } = await readPage("docs/guides/mcp-server.md");
   const blockOf = (language: string, word: string) =>
@@ -41,7 +56,7 @@ it("the guide's workflow is a tool of the client that the guide's file describes
   const port = await listen(host);
   const { url, headers } = JSON.parse(
     blockOf("json", "mcpServers").replace("49153", String(port)).replace("${WORKFLOW_SERVICE_TOKEN}", TOKEN),
-  ).mcpServers.portico;
+  ).mcpServers.workflows;
   const client = new Client({ name: "test", version: "1" });
   await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }));
   expect(client.getServerVersion()).toMatchObject({ name: "portico-workflows" });

@@ -1,6 +1,6 @@
-import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { workflowMcp } from "@portico/mcp/workflow";
 import { describe, expect, it } from "vitest";
+import { connectMcp, REVISIONS, textOf } from "../../harness/mcp-client.ts";
 import {
   startWorkflowService,
   SERVICE_TOKEN,
@@ -45,24 +45,10 @@ function start(options: WorkflowServiceOptions = {}): Promise<WorkflowService> {
   });
 }
 
-type Revision = "2025" | "2026";
+const connect = ({ url }: { readonly url: string }, revision: (typeof REVISIONS)[number]) =>
+  connectMcp(url, SERVICE_TOKEN, revision);
 
-async function connect({ url }: { readonly url: string }, revision: Revision = "2026", headers: Record<string, string> = {}) {
-  const client = new Client(
-    { name: "test", version: "1" },
-    { versionNegotiation: { mode: revision === "2025" ? "legacy" : { pin: "2026-07-28" } } },
-  );
-  await client.connect(
-    new StreamableHTTPClientTransport(new URL("/mcp", url), {
-      requestInit: { headers: { authorization: `Bearer ${SERVICE_TOKEN}`, ...headers } },
-    }),
-  );
-  return client;
-}
-
-const textOf = (result: { content: readonly unknown[] }) => (result.content[0] as { text: string }).text;
-
-describe.each(["2025", "2026"] as const)("workflows as tools, for a client of a revision of %s (an extension)", (revision) => {
+describe.each(REVISIONS)("workflows as tools, for a client of a revision of %s (an extension)", (revision) => {
   it("are those whose definition says `mcp: true`, with their parameters as the schema of arguments", async () => {
     await using service = await start();
     const client = await connect(service, revision);

@@ -3,7 +3,7 @@ import { serviceAccess, type ServiceAccess } from "@portico/plugins/workflow-ser
 import { serviceScheme } from "@portico/plugins/workflow-service/guards";
 import { workflowRuntime } from "@portico/plugins/workflow-service/runtime";
 import * as v from "valibot";
-import { RunningCalls } from "../server/running-calls.ts";
+import { openToolServer } from "../server/open-tool-server.ts";
 import { workflowMcpContract, workflowMcpErrors } from "./contract.ts";
 import { workflowTools } from "./workflow-tools.ts";
 
@@ -38,22 +38,11 @@ export const workflowMcp = definePlugin({
   setup({ bus, ids, telemetry, ...given }, { version, publicUrl }, scope) {
     const closing = new AbortController();
     scope.onClose(() => closing.abort());
-    const calls = new RunningCalls(bus);
-    scope.onClose(() => calls.close());
     const tools = workflowTools({ ...given, telemetry, publicUrl, closing: closing.signal });
-    const open = async () => {
-      // Loaded at the first request, so that it does not delay the start.
-      const { createToolServer } = await import("../server/tool-server.ts");
-      const server = createToolServer({ name: "portico-workflows", version, tools, calls, ids, log: telemetry.log });
-      scope.onClose(() => server.close());
-      return server;
-    };
-    let server: ReturnType<typeof open> | undefined;
+    const server = openToolServer({ name: "portico-workflows", version, tools, ids, bus, log: telemetry.log }, scope);
     return {
-      async mcp({ request, body, head, signal, stopping }) {
-        server ??= open();
-        return (await server).answer({ request, body, who: head, callerId: "service", signal, stopping });
-      },
+      mcp: ({ request, body, head, signal, stopping }) =>
+        server.answer({ request, body, who: head, callerId: "workflow service", signal, stopping }),
     };
   },
 });
