@@ -380,6 +380,7 @@ export const conversationsRunsContract = defineContract(
       path: "/api/query/client-requests/:clientRequestId/events",
       summary: "Follow the turn of a submission, from its first event or after the `Last-Event-ID` (an extension)",
       params: v.strictObject({ clientRequestId: text }),
+      query: readParameters({}),
       success: reply.events(turnEvents),
       errors: { unauthorized, request_not_found: agentErrors.request_not_found },
     },
