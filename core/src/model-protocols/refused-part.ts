@@ -86,7 +86,8 @@ function withOtherLimit(body: JsonRecord, text: string): LighterRequest | undefi
  */
 function asStream(protocol: ModelProtocol, body: JsonRecord, text: string): LighterRequest | undefined {
   if (protocol !== "chat-completions" || body["stream"] === true) return undefined;
-  if (/enable_thinking\W.{0,32}\bfalse\b/.test(text)) return { body: { ...body, enable_thinking: false }, dropped: [] };
+  if (/enable_thinking/.test(text) && /\bbe (?:set to )?["'`]?false\b/.test(text))
+    return { body: { ...body, enable_thinking: false }, dropped: [] };
   if (!/only supports? stream|enable the stream parameter|not be support\w* when `?stream=false/.test(text)) return undefined;
   return { body: { ...body, stream: true }, dropped: [] };
 }
@@ -101,8 +102,8 @@ function withoutStop(body: JsonRecord, text: string): LighterRequest | undefined
 
 /** "Invalid 'tools[2].function.description': string too long. Expected a string with maximum length 1024": OpenHands/OpenHands#4838. */
 function withShorterDescriptions(body: JsonRecord, text: string): LighterRequest | undefined {
-  const most = Number(/description\W.{0,64}maximum length (\d{2,5})/.exec(text)?.[1]);
-  if (!Array.isArray(body["tools"]) || !Number.isFinite(most)) return undefined;
+  const most = Number(/maximum length (\d{2,5})(?!\d)/.exec(text)?.[1]);
+  if (!/\bdescription\b/.test(text) || !Array.isArray(body["tools"]) || !Number.isFinite(most)) return undefined;
   const shorten = (holder: JsonRecord): JsonRecord =>
     typeof holder["description"] === "string" && holder["description"].length > most
       ? { ...holder, description: `${holder["description"].slice(0, most - 1).toWellFormed()}…` }

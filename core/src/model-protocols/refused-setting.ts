@@ -28,26 +28,28 @@ export function withSmallerLimit(body: JsonRecord, text: string): LighterRequest
 
 /** What the context of the model leaves for the answer, in the words of Messages, OpenAI, OpenRouter and vLLM. */
 function roomIn(text: string, limit: number): number | undefined {
-  const sum = /(\d+) \+ (\d+) > (\d+)/.exec(text);
+  const sum = /(?<!\d)(\d{1,9}) \+ (\d{1,9}) > (\d{1,9})/.exec(text);
   if (sum && Number(sum[2]) === limit) return Number(sum[3]) - Number(sum[1]);
-  const context = numberIn(text, /context (?:length|window|limit)\D{0,40}?(\d+) tokens/);
+  const context = numberIn(text, /context (?:length|window|limit)\D{1,12}(\d{1,9}) tokens/);
   if (context === undefined) return undefined;
   const atLeast = numberIn(text, /at least (\d+) input tokens/);
   // vLLM counts no further than it must, so the prompt may be longer.
   if (atLeast !== undefined) return Math.floor((context - atLeast) / 2);
-  const input = numberIn(text, /(\d+) input tokens/);
+  const input = numberIn(text, /(?<!\d)(\d{1,9}) input tokens/);
   const all = numberIn(text, /requested (?:about )?(\d+) tokens/);
   return input === undefined ? all && context - (all - limit) : context - input;
 }
+
+/** `[1, 8192]`, or words for it. */
+const RANGE = /(?:\[\s?\d{1,9},|less than or equal to)\W{0,2}(\d{1,9})/;
 
 /** The longest answer of the model. */
 function boundIn(text: string): number | undefined {
   return (
     numberIn(text, /at most (\d+) (?:completion|output)/) ??
     numberIn(text, /> (\d+), which is the maximum/) ??
-    numberIn(text, /max\w*tokens.{0,60}\[\s?\d+,\s?(\d+)\s?\]/) ??
-    numberIn(text, /max\w*tokens.{0,40}less than or equal to\W{0,2}(\d+)/) ??
-    numberIn(text, /maximum tokens.{0,60}limit of (\d+)/)
+    (/max\w{0,12}tokens/.test(text) ? numberIn(text, RANGE) : undefined) ??
+    (/maximum tokens/.test(text) ? numberIn(text, /limit of (\d+)/) : undefined)
   );
 }
 
