@@ -35,7 +35,7 @@ export const aiSdkSettings = {
 };
 
 type OwnKey = keyof typeof aiSdkSettings;
-type OtherKey = "models" | "retry" | "concurrency" | "headers" | "credential";
+type OtherKey = "models" | "retry" | "concurrency" | "dialect" | "keys" | "headers" | "credential";
 
 /** What the check of a provider reads. */
 interface CheckedProvider extends Partial<Readonly<Record<OwnKey | OtherKey, unknown>>> {
@@ -58,7 +58,7 @@ export function aiSdkFaults(provider: CheckedProvider): readonly AiSdkFault[] {
   if (provider.package === undefined) faults.push({ key: "package", expected: "the name of an installed package" });
   if (Array.isArray(provider.models) && provider.models.some((model) => typeof model !== "string"))
     faults.push({ key: "models", expected: "names: models of packages of the AI SDK have no settings" });
-  for (const key of ["retry", "concurrency"] as const)
+  for (const key of ["retry", "concurrency", "dialect", "keys"] as const)
     if (provider[key] !== undefined) faults.push({ key, expected: 'nothing: providers of the protocol "ai-sdk" do not have it' });
   if (Object.keys(provider.headers ?? {}).length > 0)
     faults.push({ key: "headers", expected: "nothing: the package takes headers in `options`" });
