@@ -1,3 +1,4 @@
+import type { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { workflowMcp } from "@portico/mcp/workflow";
 import { describe, expect, it } from "vitest";
 import { connectMcp, REVISIONS, textOf } from "../../harness/mcp-client.ts";
@@ -177,6 +178,32 @@ it("a client of a revision of 2025 that loses its connection does not cancel its
   await expect(answered).rejects.toThrow();
   service.nodes.gate("held").open();
   await expect.poll(async () => (await runOf(service, "held")).status, { timeout: 10_000 }).toBe("completed");
+});
+
+it("a client of a revision of 2025 gets a session, which it can end; a call of another session keeps running when it cancels", async () => {
+  await using service = await start();
+  const [own, other] = [await connect(service, "2025"), await connect(service, "2025")];
+  const leaving = new AbortController();
+  const called = own.callTool({ name: "held" });
+  await expect.poll(() => service.nodes.played.length).toBe(1);
+  // Both calls have the same id in their sessions.
+  const cancelled = other.callTool({ name: "held" }, { signal: leaving.signal });
+  await expect.poll(() => service.nodes.played.length).toBe(2);
+  leaving.abort();
+  await expect(cancelled).rejects.toThrow();
+  const statuses = async () => {
+    const { body } = await service.call("GET", "/api/workflow/held/runs");
+    return body.runs.map(({ status }: { status: string }) => status).sort();
+  };
+  await expect.poll(statuses).toEqual(["cancelled", "running"]);
+  service.nodes.gate("held").open();
+  expect(textOf(await called)).toBe('{"a":"held"}');
+  const transport = own.transport as StreamableHTTPClientTransport;
+  expect(transport.sessionId).toMatch(/^[0-9a-f-]{36}$/);
+  await transport.terminateSession();
+  expect(transport.sessionId).toBeUndefined();
+  await own.close();
+  await other.close();
 });
 
 it("the MCP server takes the service token as bearer or in its own header, and refuses other callers", async () => {

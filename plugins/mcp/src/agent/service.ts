@@ -43,6 +43,8 @@ export const agentMcp = definePlugin({
     return {
       mcp: ({ request, body, who, signal, stopping }) =>
         server.answer({ request, body, who, callerId: `user ${who.userId}`, signal, stopping }),
+      // A session is only a name.
+      endSession() {},
     };
   },
 });

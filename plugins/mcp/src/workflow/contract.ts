@@ -1,5 +1,5 @@
 import { accessErrors, defineContract, defineErrors, pageEnvelope } from "@portico/core/contract";
-import { mcpRoute } from "../server/mcp-route.ts";
+import { mcpRoutes } from "../server/mcp-routes.ts";
 
 /** Errors of the workflow service's MCP server before a message is read. Other errors are those of the protocol. */
 export const workflowMcpErrors = {
@@ -10,5 +10,5 @@ export const workflowMcpErrors = {
 /** The MCP server of surface `workflow`. */
 export const workflowMcpContract = defineContract(
   { surface: "workflow", auth: "mcp", envelope: pageEnvelope },
-  { mcp: mcpRoute("workflows whose definition says `mcp: true`", workflowMcpErrors) },
+  mcpRoutes("workflows whose definition says `mcp: true`", workflowMcpErrors),
 );

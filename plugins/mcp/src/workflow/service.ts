@@ -43,6 +43,8 @@ export const workflowMcp = definePlugin({
     return {
       mcp: ({ request, body, head, signal, stopping }) =>
         server.answer({ request, body, who: head, callerId: "workflow service", signal, stopping }),
+      // A session is only a name.
+      endSession() {},
     };
   },
 });
