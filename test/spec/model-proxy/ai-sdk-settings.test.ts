@@ -43,7 +43,7 @@ describe("a configured provider of the protocol ai-sdk", () => {
     ["providers.0.baseUrl", { baseUrl: "https://api.example/v1" }],
     ["providers.0.headers", { headers: { "x-team": "a" } }],
     ["providers.0.retry", { retry: {} }],
-    ["providers.0.dialect", { dialect: { effort: false } }],
+    ["providers.0.dialect", { dialect: { stop: false } }],
     ["providers.0.keys", { keys: ["key-1", "key-2"] }],
     ["providers.0.credential", { credential: { command: ["print-token"] } }],
     ["providers.0.baseUrl", { protocol: "messages", package: undefined, create: undefined }],
