@@ -1,4 +1,4 @@
-// The preset `local` in a process of your own, without `@portico/cluster`, `@portico/workflow-nodes`, `@portico/console` and the command line.
+// The preset `local` in a process of your own, without `@portico/cluster`, `@portico/workflow-nodes`, `@portico/console`, `@portico/mcp` and the command line.
 import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { createApp } from "@portico/core";
@@ -25,4 +25,8 @@ await app.close();
 
 const withConsole = await readPlatformOptions({ agent: { console: true } });
 assert.throws(() => local(withConsole), /install @portico\/console/);
+for (const area of ["agent", "workflow"]) {
+  const withMcp = await readPlatformOptions({ [area]: { mcp: true } });
+  assert.throws(() => local(withMcp), { message: `${area}.mcp: install @portico/mcp, or leave this setting out` });
+}
 console.log("served");

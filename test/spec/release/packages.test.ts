@@ -122,7 +122,7 @@ describe("the published packages", () => {
 });
 
 describe("the presets in a project without an annex", () => {
-  it("start and serve, refuse workflow nodes and a console that are not installed, and say what to install", async () => {
+  it("start and serve, refuse workflow nodes, a console and MCP servers that are not installed, and say what to install", async () => {
     // Not below `folder`, where Node.js would find the annexes.
     const project = await mkdtemp(join(tmpdir(), "portico-without-annexes-"));
     onTestFinished(() => rm(project, { recursive: true }));
@@ -130,7 +130,8 @@ describe("the presets in a project without an annex", () => {
     for (const each of packages) if (kernel.has(each.name)) await install(each.name, each, project);
     const ofAnnexes = ["pg", "ioredis", "bullmq", "aws4fetch", "jsonata", "quickjs-emscripten-core"];
     await linkOthers(project, ofAnnexes);
-    for (const name of [...ofAnnexes, "@portico/console"]) expect(existsSync(join(project, "node_modules", name))).toBe(false);
+    for (const name of [...ofAnnexes, "@portico/console", "@portico/mcp"])
+      expect(existsSync(join(project, "node_modules", name))).toBe(false);
     await writeFile(join(project, "package.json"), JSON.stringify({ private: true, type: "module" }));
     await copyFile(join(root, "release/trial/local.ts"), join(project, "local.ts"));
     const { stdout, stderr } = await promisify(execFile)(process.execPath, ["local.ts"], { cwd: project });
