@@ -10,30 +10,43 @@ const KEPT: ReadonlySet<string> = new Set([
 const FORMATS: ReadonlySet<unknown> = new Set(["enum", "date-time", "float", "double", "int32", "int64"]);
 /** Schemas may refer to themselves. Deeper ones are any value. */
 const DEPTH = 16;
+/** Nor may references to references make a schema of any size. Further schemas are any value. */
+const MOST_SCHEMAS = 5_000;
 
 /**
  * A schema in the subset of OpenAPI that Gemini takes: bounds that exclude their value (Wei-Shaw/sub2api#5506), constants
  * (zed-extensions/mcp-server-brave-search#12), further properties (nanbingxyz/5ire#42) and references become what the subset has, or are left out.
  */
 export function googleSchema(schema: unknown): unknown {
-  return isRecord(schema) ? subsetOf(schema, definitionsOf(schema), DEPTH) : schema;
+  return isRecord(schema) ? subsetOf(schema, { definitions: definitionsOf(schema), left: MOST_SCHEMAS }, DEPTH) : schema;
+}
+
+interface Whole {
+  readonly definitions: JsonRecord;
+  /** How many more schemas may be read. */
+  left: number;
 }
 
 function definitionsOf({ $defs, definitions }: JsonRecord): JsonRecord {
   return { ...(isRecord(definitions) ? definitions : {}), ...(isRecord($defs) ? $defs : {}) };
 }
 
-function subsetOf(schema: unknown, definitions: JsonRecord, depth: number): JsonRecord {
-  if (!isRecord(schema) || depth === 0) return {};
+function subsetOf(schema: unknown, root: Whole, depth: number): JsonRecord {
+  if (!isRecord(schema) || root.left-- <= 0 || depth === 0) return {};
+  const { definitions } = root;
   const named = /^#\/(?:\$defs|definitions)\/([^/]{1,128})$/.exec(String(schema["$ref"] ?? ""))?.[1];
   const whole = named !== undefined && isRecord(definitions[named]) ? { ...definitions[named], ...schema } : schema;
-  const inner = (each: unknown) => subsetOf(each, definitions, depth - 1);
+  const inner = (each: unknown) => subsetOf(each, root, depth - 1);
+  // What follows would be any value, too.
+  const within = <T>(list: readonly T[]) => list.slice(0, Math.max(root.left, 0));
   const fitted: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(whole)) if (KEPT.has(key)) fitted[key] = value;
   const choice = [whole["anyOf"], whole["oneOf"], whole["allOf"]].find(Array.isArray);
-  if (choice) fitted["anyOf"] = choice.map(inner);
+  if (choice) fitted["anyOf"] = within(choice).map(inner);
   if (isRecord(whole["properties"]))
-    fitted["properties"] = Object.fromEntries(Object.entries(whole["properties"]).map(([name, each]) => [name, inner(each)]));
+    fitted["properties"] = Object.fromEntries(
+      within(Object.entries(whole["properties"])).map(([name, each]) => [name, inner(each)]),
+    );
   if (whole["items"] !== undefined) fitted["items"] = typed(inner(whole["items"]));
   fitType(fitted, whole["type"]);
   fitValues(fitted, whole);
