@@ -306,6 +306,7 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   "model-proxy.chatCompletions": "a model call: the log and the metrics count it",
   "conversations-runs.changeRun": "a user's own run",
   "conversations-runs.start": "a query: its run and receipt are its record",
+  "conversations-runs.ask": "a query: its run and receipt are its record",
   "conversations-runs.followUp": "a query: its run and receipt are its record",
   "conversations-runs.lookup": "reads only",
   "conversations-runs.clear": "a user's own conversation",
