@@ -61,6 +61,7 @@ describe.skipIf(!hasBuildah())("the image of deploy/container/Dockerfile", () =>
       "cluster",
       "console",
       "core",
+      "mcp",
       "operator",
       "plugins",
       "presets",
