@@ -210,10 +210,11 @@ it("a socket that comes back after more than two minutes gets nothing by itself,
   const first = await timed.connect("owner");
   const { clientInstanceId } = first;
   const { clientRequestId } = await first.start("late");
-  await first.event("query:started", clientRequestId);
+  const { runId } = await first.event("query:started", clientRequestId);
   await leave(first, timed);
   gate.open();
-  // Its run rests a little before the turn has let its listeners go; the agent does not.
+  await expect.poll(async () => (await timed.call("owner", "GET", `/api/runs/${runId}/receipt`)).body.receipts).toHaveLength(1);
+  // The receipt is in the commit of the end, wherever the turn executed. Listeners of this process are let go a little later.
   const agents = async () => (await timed.call("owner", "GET", "/api/agents")).body.agents;
   await expect.poll(async () => (await agents()).map(({ status }: { status: string }) => status)).toEqual(["idle", "idle"]);
   await clock.advance(2 * 60_000 + 1);
