@@ -196,6 +196,7 @@ describe("the offline provider demo (open points 2)", () => {
     ['{"messages":[{}],"max_tokens":1.5}', "max_tokens"],
     ['{"messages":[{}],"max_tokens":"hidden-word"}', "max_tokens"],
     ['{"messages":[{}],"model":5}', "model"],
+    ['{"messages":[{}],"model":""}', "model"],
   ])("refuses %s with 400 as an upstream would, naming the field", async (body, field) => {
     const answer = await sendText(body);
     expect(answer.status).toBe(400);

@@ -15,7 +15,7 @@ export function parseDemoRequest(body: string): DemoRequest | string {
   const value = parseJson(body);
   if (typeof value !== "object" || value === null || Array.isArray(value)) return "The body is not a JSON object";
   const { model, messages, max_tokens: limit } = value as Readonly<Record<string, unknown>>;
-  if (model !== undefined && typeof model !== "string") return "model: expected a string";
+  if (model !== undefined && (typeof model !== "string" || model === "")) return "model: expected a string that is not empty";
   if (!Array.isArray(messages) || messages.length === 0) return "messages: expected at least one message";
   if (limit !== undefined && limit !== null && !(Number.isInteger(limit) && (limit as number) > 0))
     return "max_tokens: expected a positive whole number";
