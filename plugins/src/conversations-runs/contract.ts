@@ -154,6 +154,17 @@ const submissionErrors = {
   registry_unavailable: agentErrors.registry_unavailable,
 };
 
+/** Of submissions that name an agent and files. */
+const startErrors = {
+  ...submissionErrors,
+  unknown_agent: agentErrors.unknown_agent,
+  agent_mismatch: agentErrors.agent_mismatch,
+  attachments_unavailable: agentErrors.attachments_unavailable,
+  unknown_media: agentErrors.unknown_media,
+  unknown_file: agentErrors.unknown_file,
+  conversation_not_found: agentErrors.conversation_not_found,
+};
+
 /** The parameters of a search for runs: the criteria, which `runs/runs.ts` defines, and the page. */
 export const searchParameters = {
   q: parameter,
@@ -346,15 +357,7 @@ export const conversationsRunsContract = defineContract(
       bodyLimit: QUERY_BYTES,
       body: startBody,
       success: reply.json(v.object({ ok: v.literal(true), clientRequestId: text, duplicate: v.optional(v.boolean()) }), 202),
-      errors: {
-        ...submissionErrors,
-        unknown_agent: agentErrors.unknown_agent,
-        agent_mismatch: agentErrors.agent_mismatch,
-        attachments_unavailable: agentErrors.attachments_unavailable,
-        unknown_media: agentErrors.unknown_media,
-        unknown_file: agentErrors.unknown_file,
-        conversation_not_found,
-      },
+      errors: startErrors,
     },
     ask: {
       method: "POST",
@@ -365,15 +368,7 @@ export const conversationsRunsContract = defineContract(
       body: askBody,
       waits: true,
       success: reply.json(askResult),
-      errors: {
-        ...submissionErrors,
-        unknown_agent: agentErrors.unknown_agent,
-        agent_mismatch: agentErrors.agent_mismatch,
-        attachments_unavailable: agentErrors.attachments_unavailable,
-        unknown_media: agentErrors.unknown_media,
-        unknown_file: agentErrors.unknown_file,
-        conversation_not_found,
-      },
+      errors: startErrors,
     },
     events: {
       method: "GET",

@@ -93,6 +93,10 @@ export const WATCH_MS = 250;
 export const WATCH_WAITING_MS = 2000;
 export const WATCH_LOOKS = 20;
 
+/** How long readers of a turn's server-sent events wait before they connect again; after its end, a day. */
+export const RECONNECT_MS = 3000;
+export const STAY_AWAY_MS = 24 * 60 * 60_000;
+
 /** Hints of other processes may be lost: stores are read again after this time. */
 export const LOOK_AGAIN_MS = 3000;
 

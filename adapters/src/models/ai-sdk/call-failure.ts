@@ -1,5 +1,8 @@
 import { ports } from "@portico/core";
-import { isJsonObject, ModelRefusal, type ModelErrorKind, readUpstreamError, retryDelayIn } from "@portico/core/model-protocols";
+import { isJsonObject, ModelRefusal, type ModelErrorKind, readUpstreamError } from "@portico/core/model-protocols";
+import { retryAfterOf } from "../http/retry-after.ts";
+
+type Headers = ports.ModelAnswer["headers"];
 
 /** Kinds of the SDK's errors that are known before a call is sent, with messages that contain no values. */
 const BEFORE: Readonly<Record<string, ModelErrorKind>> = {
@@ -45,19 +48,8 @@ function refusalOf(error: Error, id: string, clock: ports.Clock): Error {
   if (statusCode < 400) return new ModelRefusal("upstream", `Provider "${id}" sent an invalid answer`);
   const body = typeof responseBody === "string" ? responseBody : undefined;
   const { kind, message } = readUpstreamError("chat-completions", statusCode, body);
-  const retryAfterMs = retryAfterOf(responseHeaders, clock) ?? (body === undefined ? undefined : retryDelayIn(body));
+  const retryAfterMs = retryAfterOf(isJsonObject(responseHeaders) ? (responseHeaders as Headers) : {}, clock.now(), body);
   return new ModelRefusal(kind, message, { status: statusCode, ...(retryAfterMs !== undefined && { retryAfterMs }) });
-}
-
-/** In seconds or as a date (RFC 9110, 10.2.3), or in milliseconds as OpenAI and Anthropic send it. */
-function retryAfterOf(headers: unknown, clock: ports.Clock): number | undefined {
-  if (!isJsonObject(headers)) return undefined;
-  const exact = Number(headers["retry-after-ms"] ?? Number.NaN);
-  if (exact >= 0) return exact;
-  const text = headers["retry-after"];
-  if (typeof text !== "string") return undefined;
-  const ms = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - clock.now();
-  return ms >= 0 ? ms : undefined;
 }
 
 /** Errors in a stream are what the service sent. */

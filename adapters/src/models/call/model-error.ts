@@ -1,5 +1,5 @@
 import { type ports } from "@portico/core";
-import { type ModelError, readUpstreamError, retryDelayIn } from "@portico/core/model-protocols";
+import { type ModelError, readUpstreamError } from "@portico/core/model-protocols";
 import { retryAfterOf } from "../http/retry-after.ts";
 import { AnswerBroken, ModelOverloaded, ModelRefused } from "./model-refused.ts";
 
@@ -15,7 +15,7 @@ export function refusalOf(provider: ports.ModelProvider, answer: ports.ModelAnsw
   const facts = {
     status,
     isPassing: status === 429 || status === 408 || status >= 500,
-    retryAfterMs: retryAfterOf(answer, Date.now()) ?? retryDelayIn(text),
+    retryAfterMs: retryAfterOf(answer.headers, Date.now(), text),
   };
   const words = provider.redact(error.message).slice(0, LONGEST_WORDS);
   const Refusal = status === OVERLOADED || error.kind === "overloaded" ? ModelOverloaded : ModelRefused;

@@ -33,7 +33,7 @@ export interface CredentialSource {
    * Learns from the answer to a request that had `headers`, an object that `headersFor` returned. Returns whether the request may be
    * accepted with another credential: then it is sent again at once, if its body allows that. Default: it is not.
    */
-  answered?(headers: RequestHeaders, answer: Pick<ports.ModelAnswer, "status" | "headers">): boolean;
+  answered?(headers: RequestHeaders, answer: Pick<ports.ModelAnswer, "headers" | "status" | "whole">): boolean;
 }
 
 /** Rotated credentials whose texts are still redacted: calls in progress began with them. */

@@ -63,7 +63,7 @@ export function createPooledCredential(
       const reason = restOf(answer.status);
       if (!key || !reason) return false;
       const now = clock.now();
-      const asked = reason === "limited" ? retryAfterOf(answer, now) : undefined;
+      const asked = reason === "limited" ? retryAfterOf(answer.headers, now, answer.whole?.toString()) : undefined;
       const restMs = Math.max(asked ?? keyRestMs, SHORTEST_REST_MS);
       pool.rest(key.value, now + restMs, reason);
       log.warn("A key of a provider rests", {

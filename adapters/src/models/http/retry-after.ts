@@ -6,14 +6,14 @@ const LONGEST_MS = 24 * 60 * 60_000;
 
 /**
  * How long an upstream asks to wait: `retry-after` in seconds or as a date (RFC 9110, 10.2.3), or `retry-after-ms` (read first by the
- * client libraries of OpenAI and Anthropic), or within a whole error. Undefined if it asks for no wait, or not in a valid form. A date in the
+ * client libraries of OpenAI and Anthropic), or within the text of its error. Undefined if it asks for no wait, or not in a valid form. A date in the
  * past is 0.
  */
-export function retryAfterOf({ headers, whole }: Pick<ports.ModelAnswer, "headers" | "whole">, now: number): number | undefined {
+export function retryAfterOf(headers: ports.ModelAnswer["headers"], now: number, error?: string): number | undefined {
   const ms = numberIn(headers["retry-after-ms"]) ?? timesThousand(numberIn(headers["retry-after"]));
   const date = ms === undefined ? Date.parse(textOf(headers["retry-after"])) : Number.NaN;
-  const wait = ms ?? (Number.isFinite(date) ? date - now : whole && retryDelayIn(whole.toString("utf8")));
-  return wait === undefined ? undefined : Math.min(Math.max(wait, 0), LONGEST_MS);
+  const wait = ms ?? (Number.isFinite(date) ? date - now : error && retryDelayIn(error));
+  return typeof wait !== "number" ? undefined : Math.min(Math.max(wait, 0), LONGEST_MS);
 }
 
 function numberIn(value: string | readonly string[] | undefined): number | undefined {

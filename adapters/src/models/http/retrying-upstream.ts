@@ -44,7 +44,7 @@ export function createRetryingUpstream(
         const answer = await upstream.request(asked, signal);
         if (isLast || !PASSING.has(answer.status) || answer.headers["x-should-retry"] === "false" || quotaIsSpent(answer))
           return answer;
-        wait = waitFor(retryAfterOf(answer, clock.now()), attempt);
+        wait = waitFor(retryAfterOf(answer.headers, clock.now(), answer.whole?.toString()), attempt);
         if (wait === undefined) return answer;
         answer.body.destroy();
         why = { status: answer.status };

@@ -5,51 +5,42 @@ import { turnEvents } from "../channel.ts";
 import { countAfter, isEnd } from "../delivery/missing.ts";
 import { readTurn } from "../delivery/read-turn.ts";
 import { agentErrors } from "../errors.ts";
+import { RECONNECT_MS, STAY_AWAY_MS } from "../limits.ts";
 import { requestDigest } from "../queries/request-digest.ts";
 import type { askResult } from "../query-contract.ts";
 import { type ClientRequest, isOpenRequest, requestKey } from "../requests/client-requests.ts";
 import type { TurnEvent } from "../turns/turn.ts";
 import type { ConversationHandlers, ConversationServices } from "./conversation-services.ts";
-import { holdFiles, queryFiles } from "./queries.ts";
+import { admitQuery } from "./queries.ts";
 
 /**
  * Accepts a question to an agent, for programs without a realtime connection, and answers with what the agent said if the caller wanted to wait and
  * the turn has ended in time. The turn goes on when the caller leaves.
  */
 export function askAgent(services: ConversationServices): ConversationHandlers["ask"] {
-  const { agents, runtime, clock, ids, log } = services;
-  const { admission, files, requests } = runtime;
+  const { runtime, clock, ids, log } = services;
   return async ({ params, body, who, ...call }) => {
     const { userId } = who;
     if (userId === undefined) throw agentErrors.user_required();
     const { conversationId, mediaRefs, fileReferences, clientRequestId = ids.uuid(), ...said } = body;
-    const references = { mediaRefs, fileReferences: fileReferences ?? [] };
     const digest = requestDigest({ ...body, agentId: params.id });
-    // As in `startQuery`: an admitted submission stays admitted.
-    const came = await queryFiles(files, userId, references).catch((error: unknown) => ({ refusal: error }));
-    const { request, isDuplicate } = await admission.admit(
+    const { request, isDuplicate } = await admitQuery(
+      services,
       {
         ...said,
-        ...("refusal" in came ? {} : came),
         ...{ userId, agentId: params.id, clientRequestId, userMessageId: clientRequestId },
         ...{ requestDigest: digest, contentDigest: digest },
       },
-      { conversationId },
-      async (turnId) => {
-        if ("refusal" in came) throw came.refusal;
-        if (!(await agents.find(params.id))) throw agentErrors.unknown_agent();
-        return holdFiles(files, userId, turnId, references);
-      },
+      { conversationId, references: { mediaRefs, fileReferences } },
     );
-    const find = async () => (await requests.find(requestKey(userId, clientRequestId)))?.value;
+    const find = async () => (await runtime.requests.find(requestKey(userId, clientRequestId)))?.value;
     const ended = (until: AbortSignal) => lastEvent(readTurn({ log, clock }, { find, count: 0 }, until));
     // The question is accepted already, so no failure to read its answer may hide that.
     const end = await preferredWait(call, clock, ended).catch(() => undefined);
-    const known = end ? request : ((await find().catch(() => undefined)) ?? request);
     return {
-      ...toldRequest(request),
+      ...{ clientRequestId, conversationId: request.conversationId, sessionId: request.sessionId, runId: request.runId },
       ...(isDuplicate && { duplicate: true as const }),
-      ...(end ? toldEnd(end) : toldOpen(known)),
+      ...(end ? endedAnswer(end) : openAnswer((await find().catch(() => undefined)) ?? request)),
     };
   };
 }
@@ -80,8 +71,6 @@ export function followQuery({ runtime: { requests }, log, clock }: ConversationS
   };
 }
 
-const RECONNECT_MS = 3000;
-const STAY_AWAY_MS = 24 * 60 * 60_000;
 /** The id of a turn's last event. Before it, an event's id is the number of events that its reader has. */
 const END = "end";
 
@@ -100,17 +89,13 @@ async function lastEvent(events: AsyncIterable<TurnEvent>): Promise<TurnEvent | 
 
 type AskResult = v.InferOutput<typeof askResult>;
 
-function toldRequest({ clientRequestId, conversationId, sessionId, runId }: ClientRequest) {
-  return { clientRequestId, conversationId, sessionId, runId };
-}
-
-function toldOpen(request: ClientRequest): Pick<AskResult, "status" | "location"> {
+function openAnswer(request: ClientRequest): Pick<AskResult, "status" | "location"> {
   if (!isOpenRequest(request)) return { status: "ended", location: `/api/runs/${request.runId}/receipt` };
   const location = `/api/query/client-requests/${encodeURIComponent(request.clientRequestId)}/events`;
   return { status: request.waits === undefined ? "started" : "waiting", location };
 }
 
-function toldEnd(end: TurnEvent): Pick<AskResult, "status" | "output" | "reason" | "error" | "usage"> {
+function endedAnswer(end: TurnEvent): Pick<AskResult, "status" | "output" | "reason" | "error" | "usage"> {
   if (end.event === "query:error") {
     const { error: message, code = "error" } = end.data;
     return { status: "failed", error: { code, message } };

@@ -1,41 +1,43 @@
 import { ports } from "@portico/core";
 import { agentErrors } from "../errors.ts";
+import type { Admission, Submission } from "../queries/admission.ts";
 import { requestDigest } from "../queries/request-digest.ts";
 import type { TurnFile } from "../turns/turn.ts";
 import type { ConversationHandlers, ConversationServices } from "./conversation-services.ts";
 
 /** Accepts a query to an agent. Its turn executes in the background and sends events over the realtime channel. */
-export function startQuery({ agents, runtime }: ConversationServices): ConversationHandlers["start"] {
-  const { admission, channel, files } = runtime;
+export function startQuery(services: ConversationServices): ConversationHandlers["start"] {
   return async ({ body, who }) => {
-    const { options, clientRequestId, mediaRefs } = body;
-    const client = await channel.submitter(who, body.originSocketId);
-    const references = { mediaRefs, fileReferences: options.fileReferences };
-    // A new submission is refused below. An admitted submission stays admitted, even if its files were removed.
-    const came = await queryFiles(files, client.userId, references).catch((error: unknown) => ({ refusal: error }));
-    const { isDuplicate } = await admission.admit(
+    const { options, clientRequestId, userMessageId, prompt, mediaRefs } = body;
+    const client = await services.runtime.channel.submitter(who, body.originSocketId);
+    const { agentId, conversationId, fileReferences, model, maxTurns, metadata } = options;
+    const { isDuplicate } = await admitQuery(
+      services,
       {
         ...client,
-        agentId: options.agentId,
-        clientRequestId,
-        userMessageId: body.userMessageId,
-        prompt: body.prompt,
-        model: options.model,
-        maxTurns: options.maxTurns,
-        metadata: options.metadata,
-        ...("refusal" in came ? {} : came),
-        requestDigest: body.requestDigest,
-        contentDigest: requestDigest(body),
+        ...{ agentId, clientRequestId, userMessageId, prompt, model, maxTurns, metadata },
+        ...{ requestDigest: body.requestDigest, contentDigest: requestDigest(body) },
       },
-      { conversationId: options.conversationId },
-      async (turnId) => {
-        if ("refusal" in came) throw came.refusal;
-        if (!(await agents.find(options.agentId))) throw agentErrors.unknown_agent();
-        return holdFiles(files, client.userId, turnId, references);
-      },
+      { conversationId, references: { mediaRefs, fileReferences } },
     );
     return { ok: true, clientRequestId, ...(isDuplicate && { duplicate: true }) };
   };
+}
+
+/** Admits a query that names its agent, with its files. Throws the errors of queries. */
+export async function admitQuery(
+  { agents, runtime: { admission, files } }: Pick<ConversationServices, "agents" | "runtime">,
+  submission: Omit<Submission, "media" | "files">,
+  { conversationId, references }: { readonly conversationId: string | undefined; readonly references: FileReferences },
+): ReturnType<Admission["admit"]> {
+  const { userId, agentId } = submission;
+  // A new submission is refused below. An admitted submission stays admitted, even if its files were removed.
+  const came = await queryFiles(files, userId, references).catch((error: unknown) => ({ refusal: error }));
+  return admission.admit({ ...submission, ...("refusal" in came ? {} : came) }, { conversationId }, async (turnId) => {
+    if ("refusal" in came) throw came.refusal;
+    if (!(await agents.find(agentId))) throw agentErrors.unknown_agent();
+    return holdFiles(files, userId, turnId, references);
+  });
 }
 
 /** Accepts a further query in a session. */
@@ -76,7 +78,7 @@ export interface FileReferences {
 }
 
 /** The files that come with a query, if all of them are there and this user's to read. Throws the errors of queries. */
-export async function queryFiles(
+async function queryFiles(
   files: ports.UserFiles | undefined,
   userId: string,
   { mediaRefs, fileReferences }: FileReferences,
@@ -102,7 +104,7 @@ export async function queryFiles(
  * The writes that keep the files of a query until its turn ends, for the commit of its admission. Throws the error of unknown files if one
  * was removed since it was looked up.
  */
-export async function holdFiles(
+async function holdFiles(
   files: ports.UserFiles | undefined,
   userId: string,
   turnId: string,

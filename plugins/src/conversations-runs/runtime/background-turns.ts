@@ -20,7 +20,6 @@ import { builtInDefinitions } from "../turns/built-in-tools.ts";
 import { newIdSuffix } from "../turns/turn.ts";
 import { listTools } from "../execution/turn-tools.ts";
 
-const KIND = BACKGROUND_TURN;
 /** Turns of all agents that execute at once. */
 const CONCURRENCY = 256;
 
@@ -47,13 +46,19 @@ export const backgroundTurns = defineAdapter({
     const delaysMs = backgroundRetries.map((written) => parseDuration(written)!);
     const deliveries = createDeliveries(given);
     const records = createBackgroundRecords({ ...given, runs, waits });
-    const retries = createPlannedRetries({ engine, clock, records, delaysMs, kind: KIND });
+    const retries = createPlannedRetries({ engine, clock, records, delaysMs, kind: BACKGROUND_TURN });
     const work = createBackgroundWork({ ...given, executor, waits, records, retries, deliveries, timeoutMs });
     waits.onWake("background", async ({ turnId, runId, number: part }) => {
       const { turn, attempt } = (await records.openTurn(runId)) ?? {};
-      if (turn) await engine.start(KIND, workIdOf(turnId, { attempt, part }), { ...turn, attempt, part }, { key: turn.agentId });
+      if (turn)
+        await engine.start(
+          BACKGROUND_TURN,
+          workIdOf(turnId, { attempt, part }),
+          { ...turn, attempt, part },
+          { key: turn.agentId },
+        );
     });
-    engine.define<AcceptedTurn, void>(KIND, work.run, {
+    engine.define<AcceptedTurn, void>(BACKGROUND_TURN, work.run, {
       onInterrupted: "close",
       beginsWithBatch: true,
       closed: (_id, turn) => work.closed(turn),
@@ -98,7 +103,7 @@ export const backgroundTurns = defineAdapter({
         };
         // The engine remembers ended work for a day. A turn may wait for longer, and attempts may be planned for longer.
         const isLater = key !== undefined && (await records.isLater(turn.runId));
-        if (!isLater) await engine.start(KIND, turn.turnId, turn, { key: agentId, records: records.accept(turn) });
+        if (!isLater) await engine.start(BACKGROUND_TURN, turn.turnId, turn, { key: agentId, records: records.accept(turn) });
         return { runId: turn.runId };
       },
       async find(key) {
@@ -109,8 +114,8 @@ export const backgroundTurns = defineAdapter({
       async stop(runId, reason) {
         const turnId = turnIdOf(runId);
         if (turnId === undefined) return false;
-        const kind = (await engine.status(turnId))?.kind ?? KIND;
-        if (kind !== KIND && kind !== ASKED_TURN) return false;
+        const kind = (await engine.status(turnId))?.kind ?? BACKGROUND_TURN;
+        if (kind !== BACKGROUND_TURN && kind !== ASKED_TURN) return false;
         if (!(await isOpen(runId, turnId, reason))) {
           await records.forgetStopped(runId);
           return false;

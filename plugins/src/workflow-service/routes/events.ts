@@ -5,7 +5,7 @@ import type { workflowServiceContract } from "../contract.ts";
 import { workflowErrors } from "../contracts/errors.ts";
 import { RECONNECT_MS, STAY_AWAY_MS } from "../contracts/limits.ts";
 import { readChunks } from "../runs/ledger.ts";
-import { catchUp } from "../service/wait-for-end.ts";
+import { catchUp } from "../service/follow-run.ts";
 import type { LiveRun, LiveRuns } from "../runs/live-runs.ts";
 import type { ReaderMark, RunHints } from "../runs/run-hints.ts";
 import type { RunError, RunRecord } from "../runs/run-record.ts";

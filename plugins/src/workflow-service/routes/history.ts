@@ -15,7 +15,7 @@ import {
 import type { ListedFile } from "../files/run-files.ts";
 import { isResumable } from "../runs/resumable-results.ts";
 import type { RunRecord } from "../runs/run-record.ts";
-import { waitForEnd } from "../service/wait-for-end.ts";
+import { waitForEnd } from "../service/follow-run.ts";
 import { isTerminal } from "../contracts/run-state.ts";
 
 /** Lists the runs of a workflow, or of a task, the newest first. */

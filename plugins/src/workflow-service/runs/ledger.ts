@@ -168,14 +168,6 @@ export class Ledger {
     this.#listener.written?.();
   }
 
-  /** Resolves when no more entries follow. Throws the signal's reason. */
-  async ended(signal: AbortSignal): Promise<void> {
-    while (!this.#isEnded) {
-      signal.throwIfAborted();
-      await this.#change(signal);
-    }
-  }
-
   /** How many entries there are. `isStored`: in the log. */
   count({ isStored }: { readonly isStored: boolean }): number {
     return isStored ? this.#written : this.#written + this.#tail.length;
