@@ -75,8 +75,7 @@ const livesIn: Readonly<Record<string, RegExp>> = {
   crossws: /^adapters\/src\/realtime\//,
   "engine.io": /^adapters\/src\/realtime\//,
   "socket.io": /^adapters\/src\/realtime\//,
-  undici:
-    /^adapters\/(?:src\/(?:(?:models|tools\/mcp)\/|kept-connections\.ts$)|cluster\/src\/blobs\/s3\/|workflow-nodes\/src\/http\/)/,
+  undici: /^adapters\/(?:src\/(?:(?:models|tools\/mcp)\/|outbound\/)|cluster\/src\/blobs\/s3\/|workflow-nodes\/src\/http\/)/,
   jsonata: /^adapters\/workflow-nodes\/src\/transform\//,
   "quickjs-emscripten-core": /^adapters\/workflow-nodes\/src\/sandbox\//,
   "@jitl/quickjs-wasmfile-release-sync": /^adapters\/workflow-nodes\/src\/sandbox\//,

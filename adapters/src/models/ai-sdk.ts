@@ -1,9 +1,11 @@
-import type { Secret } from "@portico/core";
+import type { Scope, Secret } from "@portico/core";
 import { defineModelProvider, type OwnProvider } from "@portico/core/model-protocols";
 import { answerPieces, type CallTimes } from "./ai-sdk/answer-pieces.ts";
 import { callFailure } from "./ai-sdk/call-failure.ts";
 import { writeCall } from "./ai-sdk/call-options.ts";
 import type { Metadata } from "./ai-sdk/language-model.ts";
+import { createPatientFetch } from "../outbound/patient-fetch.ts";
+import type { OutboundOptions } from "../outbound/outbound-options.ts";
 import { type AiSdkProvider, loadProvider, modelOf } from "./ai-sdk/load-models.ts";
 
 /** Options of `aiSdk`. */
@@ -24,6 +26,8 @@ export interface AiSdkOptions {
   readonly providerOptions?: Metadata | undefined;
   /** Absolute folder in whose `node_modules` the package is installed. Default: the working folder of the process. */
   readonly folder?: string | undefined;
+  /** A proxy, and authorities: a package gets a `fetch` that uses them. Default: the own `fetch` of the package. */
+  readonly outbound?: OutboundOptions | undefined;
   /** Milliseconds without a part of an answer after which a call fails. Default: 10 minutes. */
   readonly silenceMs?: number | undefined;
 }
@@ -34,9 +38,9 @@ export interface AiSdkOptions {
  */
 export const aiSdk = defineModelProvider({
   name: "models/ai-sdk",
-  async open({ clock }, options: AiSdkOptions): Promise<OwnProvider> {
+  async open({ clock }, options: AiSdkOptions, scope): Promise<OwnProvider> {
     const { id, type, models, credential, providerOptions, silenceMs } = options;
-    const provider = typeof options.provider === "string" ? await loaded(options, options.provider) : options.provider;
+    const provider = typeof options.provider === "string" ? await loaded(options, options.provider, scope) : options.provider;
     const times = new Map<string, CallTimes>(models.map((model) => [model, {}]));
     // A model that cannot be served is found at the start.
     for (const model of models) modelOf(id, provider, model);
@@ -64,8 +68,14 @@ export const aiSdk = defineModelProvider({
   },
 });
 
-function loaded({ id, create, options, credential, folder }: AiSdkOptions, name: string): Promise<AiSdkProvider> {
-  const given = { ...options, ...(credential && { apiKey: credential.reveal() }) };
+function loaded(
+  { id, create, options, credential, folder, outbound }: AiSdkOptions,
+  name: string,
+  scope: Scope,
+): Promise<AiSdkProvider> {
+  const requests = outbound && (outbound.proxy ?? outbound.ca) ? createPatientFetch(outbound) : undefined;
+  if (requests) scope.onClose(() => requests.close());
+  const given = { ...(requests && { fetch: requests.fetch }), ...options, ...(credential && { apiKey: credential.reveal() }) };
   return loadProvider(id, { package: name, create, options: given, folder: folder ?? process.cwd() });
 }
 

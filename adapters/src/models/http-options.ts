@@ -3,6 +3,7 @@ import { headerSecret, jsonObject, type Live, milliseconds, type ports, record, 
 import * as v from "valibot";
 import { aiSdkSettings } from "./ai-sdk-settings.ts";
 import { cloudSettings } from "./cloud-settings.ts";
+import type { OutboundOptions } from "../outbound/outbound-options.ts";
 import type { CredentialSource } from "./http/credentials.ts";
 import { type CommandCredential, credentialSchema, limitSettings, type ProviderLimits } from "./limit-options.ts";
 
@@ -260,11 +261,13 @@ export interface HttpProviderOptions
    */
   readonly rotation?: Live<Pick<HttpProviderOptions, "credential" | "keys" | "headers"> | undefined> | undefined;
   readonly timeouts?: Partial<ProviderTimeouts> | undefined;
+  /** A proxy, and authorities, for the connections to the upstream. Default: direct connections, and the authorities of Node.js. */
+  readonly outbound?: OutboundOptions | undefined;
   /** Authenticates the requests, in place of `credential`: with tokens that end, or with a signature of each request. */
   readonly credentials?: ((clock: ports.Clock) => CredentialSource) | undefined;
   /**
    * Sends the calls, in place of connections of undici: for runtimes without sockets, and for hosts with a `fetch` of their own. Then
-   * `connectMs` has no effect, and encoded answers arrive decoded.
+   * `connectMs` and `outbound` have no effect, and encoded answers arrive decoded.
    */
   readonly fetch?: typeof globalThis.fetch | undefined;
 }

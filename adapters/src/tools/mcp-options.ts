@@ -10,6 +10,7 @@ import {
   settingName,
 } from "@portico/core";
 import * as v from "valibot";
+import type { OutboundOptions } from "../outbound/outbound-options.ts";
 
 const server = v.pipe(
   v.strictObject({
@@ -80,6 +81,8 @@ export interface McpToolsOptions extends Partial<Omit<v.InferOutput<typeof serve
    * change.
    */
   readonly rotation?: Live<Pick<McpToolsOptions, "env" | "headers"> | undefined> | undefined;
+  /** A proxy, and authorities, for the connections to `url`. Default: direct connections, and the authorities of Node.js. */
+  readonly outbound?: OutboundOptions | undefined;
   /** Timeout of connecting and reading the list of tools, in milliseconds. Default: 30,000. */
   readonly connectTimeoutMs?: number | undefined;
 }

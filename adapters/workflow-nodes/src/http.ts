@@ -1,4 +1,5 @@
 import type { LookupFunction } from "node:net";
+import type { OutboundOptions } from "@portico/adapters/outbound/outbound-options";
 import { defineWorkflowNode, ports } from "@portico/core";
 import { createAddressGuard } from "./http/address-guard.ts";
 import { bodyOf, filesFor, type HttpBody } from "./http/http-body.ts";
@@ -18,6 +19,11 @@ export interface HttpNodeOptions {
   readonly timeouts?: Partial<HttpTimeouts>;
   /** How names are resolved. Default: with the machine's resolver. Called for all addresses of a name. */
   readonly lookup?: LookupFunction;
+  /**
+   * A proxy, and authorities. Through a proxy, names that this machine does not know are the proxy's to check: it should have rules of its own.
+   * Default: direct connections, and the authorities of Node.js.
+   */
+  readonly outbound?: OutboundOptions | undefined;
 }
 
 const DEFAULT_TIMEOUTS: HttpTimeouts = { connectMs: 10_000, headersMs: 120_000, idleMs: 60_000 };
@@ -38,8 +44,8 @@ export const httpNode = defineWorkflowNode({
       repeatable: ({ method, key }) => key !== false || method === "GET" || method === "HEAD",
     };
   },
-  open({ telemetry }, { allow = [], timeouts, lookup }: HttpNodeOptions, scope) {
-    const client = createHttpClient(allow, { ...DEFAULT_TIMEOUTS, ...timeouts }, lookup);
+  open({ telemetry }, { allow = [], timeouts, lookup, outbound }: HttpNodeOptions, scope) {
+    const client = createHttpClient({ ...DEFAULT_TIMEOUTS, ...timeouts, allow, lookup, outbound });
     scope.onClose(() => client.close());
     return {
       async run({ input, step, signal, files, isSecret = () => false }: ports.NodeWork<HttpInput>) {

@@ -55,7 +55,7 @@ export async function providerAdapter(provider: ProviderSettings, shared: Shared
       return inCloud("chat-completions", azure, { ...options, ...credentials, baseUrl, apiVersion });
     }
     case "ai-sdk":
-      return throughPackage(provider, shared.type);
+      return throughPackage(provider, shared);
     case "responses": {
       const called = { ...shared, ...(await entraCredentials(provider)), baseUrl };
       const asking = responsesHttp({ ...called, ...ONCE, models: "discover" });
@@ -67,12 +67,12 @@ export async function providerAdapter(provider: ProviderSettings, shared: Shared
 }
 
 /** The adapter loads the package when it opens. The package lists no models. */
-function throughPackage(provider: ProviderSettings, type: string): ProviderAdapter {
+function throughPackage(provider: ProviderSettings, { type, outbound }: SharedOptions): ProviderAdapter {
   const { id, package: name = "", create, options, providerOptions, timeouts } = provider;
   const models = provider.models === "discover" ? [] : provider.models.filter((model) => typeof model === "string");
   const credential = provider.credential instanceof Secret ? provider.credential : undefined;
   const silenceMs = timeouts.headersMs;
-  const adapter = aiSdk({ id, type, models, provider: name, create, options, credential, providerOptions, silenceMs });
+  const adapter = aiSdk({ id, type, models, provider: name, create, options, credential, providerOptions, silenceMs, outbound });
   return { protocol: "messages", adapter, asking: adapter, hasList: false };
 }
 

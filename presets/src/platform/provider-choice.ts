@@ -40,7 +40,7 @@ export interface ServedProvider {
  * list. Otherwise the providers that this machine has, and always `demo`, so that everything can be tried without a key.
  */
 export async function chooseProviders(
-  settings: Pick<PlatformSettings, "providers" | "autoProviders">,
+  settings: Pick<PlatformSettings, "providers" | "autoProviders"> & Partial<Pick<PlatformSettings, "outbound">>,
   at: {
     readonly env: Readonly<Record<string, string | undefined>>;
     readonly signal?: AbortSignal;
@@ -49,12 +49,15 @@ export async function chooseProviders(
   },
 ): Promise<readonly ServedProvider[]> {
   const { rotating } = at;
+  const { outbound } = settings;
   if (settings.providers.length > 0)
-    return Promise.all(settings.providers.filter(({ enabled }) => enabled).map((provider) => configured(provider, rotating)));
+    return Promise.all(
+      settings.providers.filter(({ enabled }) => enabled).map((provider) => configured(provider, outbound, rotating)),
+    );
   const found = settings.autoProviders ? await findProviders(at) : [];
   return [
     ...found.map(({ protocol, source, options }) =>
-      served(httpAdapter(protocol, options), options, { origin: "found", source, baseUrl: options.baseUrl }),
+      served(httpAdapter(protocol, { ...options, outbound }), options, { origin: "found", source, baseUrl: options.baseUrl }),
     ),
     offline(),
   ];
@@ -70,7 +73,11 @@ export function keysOf({ keys }: ServedProvider): readonly string[] {
   return keys.map((key) => key.reveal().split(/\s+/).at(-1) ?? "");
 }
 
-async function configured(provider: ProviderSettings, rotating: Live<RotatingSettings> | undefined): Promise<ServedProvider> {
+async function configured(
+  provider: ProviderSettings,
+  outbound: PlatformSettings["outbound"] | undefined,
+  rotating: Live<RotatingSettings> | undefined,
+): Promise<ServedProvider> {
   const { id, type = id, timeouts, dialect, retry, concurrency, keyRestMs, baseUrl } = provider;
   const rotation = rotating && providerKeys(rotating, id);
   const models =
@@ -79,7 +86,19 @@ async function configured(provider: ProviderSettings, rotating: Live<RotatingSet
       : provider.models.map((model) =>
           typeof model === "string" ? model : { ...model, headers: revealedHeaders(model.headers ?? {}) },
         );
-  const shared = { id, type, models, timeouts, dialect, retry, concurrency, keyRestMs, ...keysOfProvider(provider), rotation };
+  const shared = {
+    id,
+    type,
+    models,
+    timeouts,
+    outbound,
+    dialect,
+    retry,
+    concurrency,
+    keyRestMs,
+    ...keysOfProvider(provider),
+    rotation,
+  };
   return served(await providerAdapter(provider, shared), shared, { origin: "configured", baseUrl });
 }
 

@@ -61,10 +61,10 @@ export function telemetry(
 
 /** One source of tools for each configured MCP server, under its configured name. Without `rotating`, their secrets do not change. */
 export function mcpToolSources(
-  { mcpServers }: Pick<PlatformSettings, "mcpServers">,
+  { mcpServers, outbound }: Pick<PlatformSettings, "mcpServers"> & Partial<Pick<PlatformSettings, "outbound">>,
   rotating?: Live<RotatingSettings>,
 ): readonly Adapter[] {
   return Object.entries(mcpServers).map(([id, server]) =>
-    mcpTools({ id, ...server, rotation: rotating && mcpServerSecrets(rotating, id) }),
+    mcpTools({ id, ...server, outbound, rotation: rotating && mcpServerSecrets(rotating, id) }),
   );
 }

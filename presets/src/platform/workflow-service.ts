@@ -53,7 +53,7 @@ export function workflowService(
 }
 
 /** The kinds of nodes that definitions can use, in addition to the kinds of every workflow service. */
-export function workflowNodes({ workflow }: Pick<PlatformSettings, "workflow">): readonly Adapter[] {
+export function workflowNodes({ workflow, outbound }: Pick<PlatformSettings, "workflow" | "outbound">): readonly Adapter[] {
   const { http, sandbox } = workflow;
-  return [modelNode(), toolNode(), httpNode({ allow: http.allow }), transformNode(sandbox), codeNode(sandbox)];
+  return [modelNode(), toolNode(), httpNode({ allow: http.allow, outbound }), transformNode(sandbox), codeNode(sandbox)];
 }

@@ -164,7 +164,7 @@ describe("portico doctor --call", () => {
       }
       expect(found.get("call of provider closed")).toMatchObject({
         message: "nothing listens at its address (ECONNREFUSED)",
-        fix: "correct `baseUrl`, or start the model server. HTTPS_PROXY is set, but calls of providers do not use it",
+        fix: "correct `baseUrl`, or start the model server. HTTPS_PROXY is set, but calls use only the proxy of `outbound.proxy`",
       });
       expect(found.get("call of provider plain")!.message).toMatch(/^TLS failed: the port may speak plain HTTP \(/);
       expect(found.get("call of provider nameless")!.message).toMatch(/^the name in its address is unknown to DNS \(/);

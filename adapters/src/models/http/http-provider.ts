@@ -41,7 +41,7 @@ export function openHttpProvider(
   const prefix = withoutEnd(base.pathname, "/");
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
   const target = { name: options.id, origin: base.origin, timeouts, clock };
-  const connected = options.fetch ? createFetchUpstream(target, options.fetch) : createUndiciUpstream(target);
+  const connected = options.fetch ? createFetchUpstream(target, options.fetch) : createUndiciUpstream(target, options.outbound);
 
   let own = lowercased(options.headers ?? {});
   const ownSecrets = createKnownSecrets(secretsOf(own));

@@ -1,16 +1,19 @@
 import { Readable } from "node:stream";
-import type { Dispatcher, Pool } from "undici/index.js";
-import { keptConnections } from "../../kept-connections.ts";
+import type { Dispatcher } from "undici/index.js";
+import { openConnections } from "../../outbound/open-connections.ts";
+import type { OutboundOptions } from "../../outbound/outbound-options.ts";
 import type { Upstream } from "./upstream.ts";
 import { type CallEnds, UpstreamCall, type UpstreamTarget } from "./upstream-call.ts";
 
 /** Connections of undici: pooled, kept alive, and closed with the provider. */
-export function createUndiciUpstream(target: UpstreamTarget): Upstream {
+export function createUndiciUpstream(target: UpstreamTarget, outbound?: OutboundOptions): Upstream {
   const { origin } = target;
-  let opening: Promise<Pool> | undefined;
-  let pool: Pool | undefined;
-  // Loading undici takes twice as long as starting Node.js, so the first call loads it.
-  const open = () => (opening ??= openPool(target).then((opened) => (pool = opened)));
+  const { connectMs } = target.timeouts;
+  let opening: Promise<Dispatcher> | undefined;
+  let pool: Dispatcher | undefined;
+  // The call has the timeouts of head and body: undici's default is 300 s, and a reasoning model may be silent for longer.
+  const open = () =>
+    (opening ??= openConnections({ outbound, origin, connectMs, headersMs: 0, idleMs: 0 }).then((opened) => (pool = opened)));
   return {
     request: ({ method, path, headers, body }, signal) =>
       new Promise((resolve, reject) => {
@@ -18,7 +21,7 @@ export function createUndiciUpstream(target: UpstreamTarget): Upstream {
         const call = new UndiciCall(target, { upload, signal, resolve, reject });
         // A caller who has left already causes no upstream connection.
         if (call.isOver) return;
-        const dispatch = (into: Pool) => {
+        const dispatch = (into: Dispatcher) => {
           if (call.isOver) return;
           into.dispatch({ origin, method, path, headers: headers as Record<string, string>, body: body ?? null }, call);
         };
@@ -34,16 +37,6 @@ export function createUndiciUpstream(target: UpstreamTarget): Upstream {
       await (await last)?.destroy();
     },
   };
-}
-
-/** undici's own timeouts of head and body are disabled: they default to 300 s, and a reasoning model may be silent for longer. */
-async function openPool({ origin, timeouts }: UpstreamTarget): Promise<Pool> {
-  // Imported by its file: for the name "undici", Bun gives a module of its own, whose pools cannot dispatch.
-  const { Client, Pool } = await import("undici/index.js");
-  return new Pool(origin, {
-    ...{ connect: { timeout: timeouts.connectMs }, headersTimeout: 0, bodyTimeout: 0, allowH2: false },
-    factory: keptConnections(Client),
-  });
 }
 
 interface ArrivingAnswer {

@@ -1,7 +1,7 @@
 import type { ports } from "@portico/core";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { boundedFetch } from "./bounded-fetch.ts";
-import { createPatientFetch, type PatientFetch } from "./patient-fetch.ts";
+import { createPatientFetch, type PatientFetch } from "../../outbound/patient-fetch.ts";
 import type { McpPlace } from "./server-options.ts";
 
 /** Timeout for telling a server that its session has ended. */
@@ -18,8 +18,8 @@ export class HttpTransport extends StreamableHTTPClientTransport {
   readonly #requests: PatientFetch;
   #ending: Promise<void> | undefined;
 
-  constructor({ url, headers }: Extract<McpPlace, { kind: "address" }>, clock: ports.Clock) {
-    const requests = createPatientFetch();
+  constructor({ url, headers, outbound }: Extract<McpPlace, { kind: "address" }>, clock: ports.Clock) {
+    const requests = createPatientFetch(outbound);
     super(url, { requestInit: { headers: { ...headers } }, fetch: boundedFetch(requests.fetch) });
     this.#requests = requests;
     this.#clock = clock;

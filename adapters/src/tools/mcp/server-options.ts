@@ -1,4 +1,5 @@
 import { Secret } from "@portico/core";
+import type { OutboundOptions } from "../../outbound/outbound-options.ts";
 import type { McpToolsOptions } from "../mcp-options.ts";
 
 export type McpPlace =
@@ -9,7 +10,12 @@ export type McpPlace =
       readonly env: Readonly<Record<string, string>>;
       readonly cwd: string | undefined;
     }
-  | { readonly kind: "address"; readonly url: URL; readonly headers: Readonly<Record<string, string>> };
+  | {
+      readonly kind: "address";
+      readonly url: URL;
+      readonly headers: Readonly<Record<string, string>>;
+      readonly outbound: OutboundOptions | undefined;
+    };
 
 /** Parsed options, including secrets. */
 export interface McpServer {
@@ -32,7 +38,7 @@ export function readServerOptions(options: McpToolsOptions): McpServer {
   return { id, place: readPlace(options), trusted, callTimeoutMs, connectTimeoutMs };
 }
 
-function readPlace({ id, command, args, env, cwd, url, headers }: McpToolsOptions): McpPlace {
+function readPlace({ id, command, args, env, cwd, url, headers, outbound }: McpToolsOptions): McpPlace {
   if ((command === undefined) === (url === undefined)) throw new TypeError(`MCP server "${id}" needs either a command or a url`);
   if (command !== undefined) {
     if (headers) throw new TypeError(`MCP server "${id}": headers belong to a url`);
@@ -49,7 +55,7 @@ function readPlace({ id, command, args, env, cwd, url, headers }: McpToolsOption
   // The URL may contain a credential by mistake, so no message repeats it.
   if (!address || !/^https?:$/.test(address.protocol) || address.username || address.password)
     throw new TypeError(`MCP server "${id}": url must be an address that begins with http:// or https://, without user name`);
-  return { kind: "address", url: address, headers: checkedHeaders(id, revealed(headers)) };
+  return { kind: "address", url: address, headers: checkedHeaders(id, revealed(headers)), outbound };
 }
 
 function checkedHeaders(id: string, headers: Record<string, string>): Record<string, string> {

@@ -16,6 +16,11 @@ export interface AddressGuard {
    * even if the name resolves differently a moment later.
    */
   lookup(port: number): LookupFunction;
+  /**
+   * Checks a name that another machine will resolve: rejects with AddressRefused if this machine resolves it to no allowed address. A name that
+   * this machine does not know passes.
+   */
+  checkName(host: string, port: number): Promise<void>;
 }
 
 interface Allowed {
@@ -35,21 +40,30 @@ export function createAddressGuard(allow: readonly string[], resolve: LookupFunc
   const isReachable = (host: string, port: number, address: string): boolean =>
     isPublicAddress(address) || allows(host, port, address);
 
+  const lookup: AddressGuard["lookup"] = (port) => (hostname, options, callback) => {
+    resolve(hostname, { ...options, all: true }, (error, found) => {
+      if (error) return callback(error, "");
+      const reachable = (found as LookupAddress[]).filter(({ address }) => isReachable(canonical(hostname), port, address));
+      const first = reachable[0];
+      if (!first) return callback(new AddressRefused("The name leads to no address that may be reached"), "");
+      if (options.all) callback(null, reachable);
+      else callback(null, first.address, first.family);
+    });
+  };
+
   return {
+    lookup,
+    checkName: (host, port) =>
+      new Promise((resolved, reject) => {
+        const name = canonical(host);
+        // Addresses have been checked without resolution.
+        if (isIP(name)) return resolved();
+        lookup(port)(name, { all: true }, (error) => (error instanceof AddressRefused ? reject(error) : resolved()));
+      }),
     refuses(host, port) {
       const name = canonical(host);
       if (isIP(name)) return !isReachable(name, port, name);
       return isLoopbackName(name) && !allows(name, port, "127.0.0.1") && !allows(name, port, "::1");
-    },
-    lookup: (port) => (hostname, options, callback) => {
-      resolve(hostname, { ...options, all: true }, (error, found) => {
-        if (error) return callback(error, "");
-        const reachable = (found as LookupAddress[]).filter(({ address }) => isReachable(canonical(hostname), port, address));
-        const first = reachable[0];
-        if (!first) return callback(new AddressRefused("The name leads to no address that may be reached"), "");
-        if (options.all) callback(null, reachable);
-        else callback(null, first.address, first.family);
-      });
     },
   };
 }

@@ -1,8 +1,9 @@
 import type { LookupFunction } from "node:net";
 import type { Readable } from "node:stream";
-import type { Agent } from "undici/index.js";
-import { keptConnections } from "@portico/adapters/kept-connections";
-import { type AddressGuard, createAddressGuard } from "./address-guard.ts";
+import { openConnections } from "@portico/adapters/outbound/open-connections";
+import type { OutboundOptions } from "@portico/adapters/outbound/outbound-options";
+import type { Dispatcher } from "undici/index.js";
+import { createAddressGuard } from "./address-guard.ts";
 import { type Content, searchedText } from "./http-body.ts";
 import { addressRefused, toFailure, unexpectedStatus } from "./http-failure.ts";
 import { portOf } from "./http-input.ts";
@@ -44,16 +45,25 @@ const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 /** Credentials are not forwarded on redirects to another server, also those that are written into the definition. */
 const CREDENTIAL = /^cookie$|key|token|secret|auth|password|credential|signature/i;
 
-export function createHttpClient(allow: readonly string[], timeouts: HttpTimeouts, lookup?: LookupFunction): HttpClient {
+export interface HttpClientOptions extends HttpTimeouts {
+  /** In the form of the option of `httpNode`. */
+  readonly allow: readonly string[];
+  readonly lookup?: LookupFunction | undefined;
+  readonly outbound?: OutboundOptions | undefined;
+}
+
+export function createHttpClient({ allow, connectMs, headersMs, idleMs, lookup, outbound }: HttpClientOptions): HttpClient {
   const guard = createAddressGuard(allow, lookup);
-  let opened: Promise<Agent> | undefined;
+  const guarded = (origin: URL) => guard.lookup(portOf(origin));
+  let opened: Promise<Dispatcher> | undefined;
 
   const ask = async (request: HttpRequest, signal: AbortSignal) => {
     const { url, method, headers, body } = request;
     if (guard.refuses(url.hostname, portOf(url)))
       throw addressRefused(`${url.origin} is an address that this instance's workflows may not reach`);
-    // Loading undici takes twice as long as starting Node.js, so the first request loads it.
-    const agent = await (opened ??= openAgent(guard, timeouts));
+    // A proxy resolves names by itself, so those that this machine knows are checked here.
+    if (outbound?.proxy) await guard.checkName(url.hostname, portOf(url));
+    const agent = await (opened ??= openConnections({ outbound, lookup: guarded, connectMs, headersMs, idleMs }));
     const {
       statusCode,
       headers: received,
@@ -103,22 +113,6 @@ export function createHttpClient(allow: readonly string[], timeouts: HttpTimeout
     },
     close: async () => (await opened)?.destroy(),
   };
-}
-
-async function openAgent(guard: AddressGuard, { connectMs, headersMs, idleMs }: HttpTimeouts): Promise<Agent> {
-  const { Agent, Client, Pool } = await import("undici/index.js");
-  const connection = keptConnections(Client);
-  return new Agent({
-    allowH2: false,
-    headersTimeout: headersMs,
-    bodyTimeout: idleMs,
-    factory: (origin, options) =>
-      new Pool(origin, {
-        ...options,
-        connect: { timeout: connectMs, lookup: guard.lookup(portOf(new URL(origin))) },
-        factory: connection,
-      }),
-  });
 }
 
 /** A stream is sent with its length: a chunked body is refused by many servers. */

@@ -21,21 +21,22 @@ type Server = PlatformSettings["mcpServers"][string];
 /** Connects to every MCP server, starts its program if it has one, and asks for its tools. */
 export async function checkMcpServers({
   mcpServers,
+  outbound,
 }: PlatformSettings): Promise<{ readonly findings: readonly Finding[]; readonly tools: ReadonlyMap<string, ServerTools> }> {
-  const checked = await Promise.all(Object.entries(mcpServers).map(([id, server]) => checkServer(id, server)));
+  const checked = await Promise.all(Object.entries(mcpServers).map(([id, server]) => checkServer(id, server, outbound)));
   return {
     findings: checked.flatMap(({ findings }) => findings),
     tools: new Map(checked.map(({ id, tools }) => [id, tools])),
   };
 }
 
-async function checkServer(id: string, server: Server) {
+async function checkServer(id: string, server: Server, outbound: PlatformSettings["outbound"]) {
   const about = `MCP server ${id}`;
   const folder = server.cwd === undefined ? [] : folderFindings(about, server.cwd, `or correct mcpServers.${id}.cwd`);
   if (folder.length > 0) return { id, findings: folder, tools: { ids: undefined, problems: [] } };
   const app = await createApp({
     name: "doctor",
-    adapters: [systemClock(), memoryTelemetry(undefined), ...mcpToolSources({ mcpServers: { [id]: server } })],
+    adapters: [systemClock(), memoryTelemetry(undefined), ...mcpToolSources({ mcpServers: { [id]: server }, outbound })],
   });
   const [source] = app.port(ports.tools);
   const problems = () => source!.problems?.() ?? [];

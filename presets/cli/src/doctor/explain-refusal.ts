@@ -66,6 +66,21 @@ const RULES: readonly Rule[] = [
 /** Codes of connections that failed. */
 const CODES: readonly { readonly code: RegExp; readonly meaning: string; readonly fix: string }[] = [
   {
+    code: /^PROXY_407$/,
+    meaning: "the proxy of `outbound.proxy` asks for a user and a password",
+    fix: "write them into `outbound.proxy`: http://user:password@host:port",
+  },
+  {
+    code: /^PROXY_\d/,
+    meaning: "the proxy of `outbound.proxy` refuses the connection",
+    fix: "allow the provider's host in the rules of the proxy, or add it to `outbound.noProxy`",
+  },
+  {
+    code: /^PROXY_/,
+    meaning: "the proxy of `outbound.proxy` cannot be reached, or does not speak HTTP",
+    fix: "correct `outbound.proxy`, or add the provider's host to `outbound.noProxy`",
+  },
+  {
     code: /^(ENOTFOUND|EAI_AGAIN|EAI_NODATA)$/,
     meaning: "the name in its address is unknown to DNS",
     fix: "correct `baseUrl`, or the DNS of this machine",
@@ -74,7 +89,7 @@ const CODES: readonly { readonly code: RegExp; readonly meaning: string; readonl
   {
     code: /CERT|SELF_SIGNED|UNABLE_TO_(VERIFY|GET)/,
     meaning: "its TLS certificate is not trusted, or is for another name",
-    fix: "set NODE_EXTRA_CA_CERTS to the file of your own certificate authority, or correct the host name in `baseUrl`",
+    fix: "set `outbound.ca` to the file of your own certificate authority, or correct the host name in `baseUrl`",
   },
   {
     code: /SSL|EPROTO|TLS/,
@@ -122,10 +137,10 @@ function explainConnection(message: string): Explanation {
   return { message: `${known.meaning} (${code})`, fix: proxyFix(known.fix) };
 }
 
-/** Providers are called directly. A machine whose programs need a proxy has one of these variables. */
+/** A machine whose programs need a proxy has one of these variables. */
 function proxyFix(fix: string): string {
   const name = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].find((each) => process.env[each]);
-  return name ? `${fix}. ${name} is set, but calls of providers do not use it` : fix;
+  return name ? `${fix}. ${name} is set, but calls use only the proxy of \`outbound.proxy\`` : fix;
 }
 
 function fixKey({ origin }: ServedProvider): string {
