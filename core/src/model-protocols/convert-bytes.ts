@@ -1,5 +1,6 @@
 import type { ModelFacts, ModelProtocol } from "../ports/models.ts";
-import { isJsonObject, type JsonObject, parseExactly, writeExactly } from "./json.ts";
+import { isJsonObject, type JsonObject, writeExactly } from "./json.ts";
+import { ADDED_ROOM, parseLongData, writeLongData } from "./long-data.ts";
 import { ConversionRefused } from "./request/fields.ts";
 import { wellFormedJson } from "./well-formed-json.ts";
 import type { JsonRecord } from "./fit/fitted-request.ts";
@@ -23,11 +24,11 @@ export interface RequestBytes {
 
 /** Converts the bytes of a request, which must be valid JSON, to the other protocol, for a model with these facts. Throws ConversionRefused. */
 export function convertRequest(from: ModelProtocol, bytes: Uint8Array, facts: ModelFacts): RequestBytes {
-  const body: unknown = parseExactly(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8"));
+  const body = parseLongData(bytes);
   if (!isJsonObject(body)) throw new ConversionRefused("(body)", "expected an object");
   const written = writeRequest(from, body, from === "messages" ? "chat-completions" : "messages", facts);
   return {
-    body: toBytes(written.body),
+    body: writeLongData(written.body, bytes),
     toolNames: written.toolNames,
     dropped: written.dropped,
     stopSequences: written.stopSequences,
@@ -47,8 +48,8 @@ function asksForUsage(body: JsonObject): boolean {
  * caller wrote it.
  */
 export function setParameters(bytes: Uint8Array, facts: ModelFacts): Uint8Array {
-  const body: unknown = parseExactly(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8"));
-  return isJsonObject(body) ? Buffer.from(writeExactly(withParameters(body, facts))) : bytes;
+  const body = parseLongData(bytes);
+  return isJsonObject(body) ? writeLongData(withParameters(body, facts), bytes) : bytes;
 }
 
 /** The bytes of a request that was written. */
@@ -58,6 +59,7 @@ export function toBytes(body: JsonRecord): Uint8Array {
 
 /** The buffers that a message between threads moves instead of copying. */
 export function handedOver({ buffer, byteLength }: Uint8Array): ArrayBuffer[] {
-  // A slice of Node's shared pool cannot be moved without the whole pool. Large bodies are never slices of the pool.
-  return buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? [buffer] : [];
+  // A slice of Node's shared pool cannot be moved without the whole pool. Large bodies are never slices of the pool, and longer than their room.
+  const isOwn = buffer.byteLength === byteLength || byteLength > 2 * ADDED_ROOM;
+  return buffer instanceof ArrayBuffer && isOwn ? [buffer] : [];
 }

@@ -18,6 +18,7 @@ export { convertRequest, handedOver, type RequestBytes, setParameters, toBytes }
 export { createDecoder, EncodingUnknown } from "./content-encoding.ts";
 export { EMPTY_PLACEHOLDER } from "./fit/fitted-request.ts";
 export type { LighterRequest } from "./fit/fitted-request.ts";
+export { ADDED_ROOM, parseLongData, writeLongData } from "./long-data.ts";
 export { isJsonObject, type Json, type JsonObject, parseExactly, writeExactly } from "./json.ts";
 export type { FinishReason, ModelError, ModelErrorKind, ModelEvent, StreamReader, StreamWriter, Usage } from "./model-events.ts";
 export { messagesAnswer, type MessagesAnswerOptions, type ModelEvents, refusal } from "./messages-answer.ts";

@@ -5,11 +5,11 @@ import {
   isJsonObject,
   type JsonObject,
   type ModelError,
-  parseExactly,
+  parseLongData,
   type RequestBytes,
   setParameters,
-  toBytes,
   withoutRefusedPart,
+  writeLongData,
 } from "@portico/core/model-protocols";
 import type { Protocol } from "./protocol.ts";
 
@@ -52,12 +52,11 @@ export function runConversion(job: ConversionJob): ConversionResult {
       case "parameters":
         return { changed: setParameters(job.bytes, job.facts), dropped: [] };
       case "lighten": {
-        const { buffer, byteOffset, byteLength } = job.bytes;
-        const body: unknown = parseExactly(Buffer.from(buffer, byteOffset, byteLength).toString("utf8"));
+        const body = parseLongData(job.bytes);
         const lighter = isJsonObject(body) ? withoutRefusedPart(job.protocol, body, job.status, job.error) : undefined;
         if (!lighter) return { unchanged: true };
         const { dropped, stopSequences } = lighter;
-        return { changed: toBytes(lighter.body), dropped, stopSequences };
+        return { changed: writeLongData(lighter.body, job.bytes), dropped, stopSequences };
       }
     }
   } catch (error) {

@@ -1,6 +1,6 @@
 import { PassThrough, type Readable, type Transform } from "node:stream";
 import { BodyCut, BodySilent, BodyTooLarge, type Exchange, eachChunk, type ports, roomIn, takeArrived } from "@portico/core";
-import { createDecoder, EncodingUnknown } from "@portico/core/model-protocols";
+import { ADDED_ROOM, createDecoder, EncodingUnknown } from "@portico/core/model-protocols";
 import { type BodyFacts, BodyInvalid, BodyScan } from "./body-scan.ts";
 import { proxyErrors } from "./errors.ts";
 import { CONVERTED_HERE_BYTES, GATHERED_BYTES, HELD_BYTES, REQUEST_BYTES } from "./limits.ts";
@@ -85,10 +85,11 @@ function scanArrived(exchange: Exchange, clock: ports.Clock): ScannedBody | unde
 /**
  * A buffer for a large body of declared length. Chunks are copied into it as they arrive, because joining them at the end would block the
  * event loop. Memory is used only as the buffer is filled.
+ * A converted request takes the place of the body, so there is room for what is added to it.
  */
 function roomFor(exchange: Exchange): Buffer {
   const length = declaredLength(exchange) ?? 0;
-  return Buffer.allocUnsafeSlow(length > CONVERTED_HERE_BYTES && length <= REQUEST_BYTES ? length : 0);
+  return Buffer.allocUnsafeSlow(length > CONVERTED_HERE_BYTES && length <= REQUEST_BYTES ? length + ADDED_ROOM : 0);
 }
 
 /** The model that a body names. Throws the specified error if it is missing, and our own error if it is not a valid name. */

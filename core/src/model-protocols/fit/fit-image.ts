@@ -1,4 +1,5 @@
 import { imageMeta } from "image-meta";
+import { dataLength } from "../long-data.ts";
 
 /** The types that both protocols accept, by the beginnings of their base64 texts. */
 const SIGNATURES: readonly (readonly [beginning: RegExp, mediaType: string])[] = [
@@ -30,7 +31,8 @@ export function fitImage(declared: string, base64: string, pixels?: number): Fit
   if (!found) return { note: imageNote(/^image\/[\w.+-]{1,64}$/.test(declared) ? declared : "an unknown type") };
   const [, mediaType] = found;
   if (pixels === undefined) return { mediaType };
-  if (base64.length * 0.75 > IMAGE_BYTES) return { note: `[an image, ${mediaType}, that has too many bytes to be shown here]` };
+  if (dataLength(base64) * 0.75 > IMAGE_BYTES)
+    return { note: `[an image, ${mediaType}, that has too many bytes to be shown here]` };
   const size = sizeOf(base64);
   if (size && Math.max(size.width, size.height) > pixels)
     return { note: `[an image, ${mediaType}, of ${size.width} × ${size.height} pixels, that is too large to be shown here]` };

@@ -1,6 +1,6 @@
 import type { ModelFacts } from "../../ports/models.ts";
-import { wellFormedJson } from "../well-formed-json.ts";
-import { isJsonObject, type JsonObject, parseExactly, writeExactly } from "../json.ts";
+import { isJsonObject, type JsonObject } from "../json.ts";
+import { parseLongData, writeLongData } from "../long-data.ts";
 import type { ModelError } from "../model-events.ts";
 import { withoutRefusedPart } from "../refused-part.ts";
 import { ConversionRefused } from "../request/fields.ts";
@@ -45,7 +45,7 @@ export function convertToResponses(
   refused: RefusedParts = { parts: [], ofModels: new Map() },
   facts: ModelFacts = {},
 ): ResponsesRequestBytes {
-  const body = parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8"));
+  const body = parse(bytes);
   if (!isJsonObject(body)) throw new ConversionRefused("(body)", "expected a JSON object");
   if (typeof body.model !== "string" || body.model === "") throw new ConversionRefused("model", "must be a string");
   const { named } = refused;
@@ -59,7 +59,7 @@ export function convertToResponses(
     return rest !== undefined;
   });
   return {
-    body: Buffer.from(wellFormedJson(write(request.body))),
+    body: write(request.body, bytes),
     model: body.model,
     isStream: request.isStream,
     dropped: [...new Set([...(lighter?.dropped ?? []), ...request.dropped])],
@@ -70,17 +70,17 @@ export function convertToResponses(
   };
 }
 
-function parse(text: string): unknown {
+function parse(bytes: Uint8Array): unknown {
   try {
-    return parseExactly(text);
+    return parseLongData(bytes);
   } catch {
     return undefined;
   }
 }
 
-function write(body: object): string {
+function write(body: object, source: Uint8Array): Uint8Array {
   try {
-    return writeExactly(body);
+    return writeLongData(body, source);
   } catch (cause) {
     // JSON.parse accepts any depth, but JSON.stringify does not.
     if (cause instanceof RangeError) throw new ConversionRefused("(body)", "is nested too deeply");
