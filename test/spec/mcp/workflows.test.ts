@@ -28,6 +28,14 @@ const definitions = {
     outputs: { a: output },
   },
   "asks.json": { mcp: true, nodes: { ask: { type: "human_gate", with: { title: "Send it?", message: "To all" } } } },
+  "middle.json": { nodes: { down: { type: "workflow", with: { workflow: "asks" } } } },
+  "asks-below.json": {
+    mcp: true,
+    nodes: {
+      first: { type: "workflow", with: { workflow: "hidden" } },
+      after: { type: "workflow", needs: ["first"], with: { workflow: "middle" } },
+    },
+  },
   "fails.json": { mcp: true, nodes: { a: { type: "scripted", with: { say: 1, fails: 9, retryable: false } } } },
   "long.json": {
     mcp: true,
@@ -54,8 +62,8 @@ describe.each(REVISIONS)("workflows as tools, for a client of a revision of %s (
     await using service = await start();
     const client = await connect(service, revision);
     const { tools } = await client.listTools();
-    expect(tools.map(({ name }) => name)).toEqual(["asks", "double", "fails", "held", "long"]);
-    expect(tools[1]).toEqual({
+    expect(tools.map(({ name }) => name)).toEqual(["asks", "asks-below", "double", "fails", "held", "long"]);
+    expect(tools[2]).toEqual({
       ...{ name: "double", title: "Double", description: "Doubles a number." },
       inputSchema: definitions["double.json"].parameters,
     });
@@ -119,6 +127,21 @@ describe.each(REVISIONS)("workflows as tools, for a client of a revision of %s (
       `Run ${runId} waits for a person at the gate "Send it?". It goes on when the person has decided. Read it at https://flows.example/api/workflow/asks/runs/${runId}`,
     );
     expect((await service.until("asks", runId, ({ status }) => status === "waiting_human")).humanGate.title).toBe("Send it?");
+    await client.close();
+  });
+
+  it("answer at a gate that a run below it has opened, at any depth, with the address of that run", async () => {
+    await using service = await start();
+    const client = await connect(service, revision);
+    const text = textOf(await client.callTool({ name: "asks-below" }));
+    const [runId, gateRunId] = text.match(/wrun_\w+/g)!;
+    expect(text).toBe(
+      `Run ${runId} waits for a person at the gate "Send it?", which run ${gateRunId} of the workflow asks has opened for it. It goes on when the person has decided. Read it at https://flows.example/api/workflow/asks/runs/${gateRunId}`,
+    );
+    expect((await service.until("asks", gateRunId!, ({ status }) => status === "waiting_human")).humanGate.title).toBe(
+      "Send it?",
+    );
+    expect((await runOf(service, "asks-below")).runId).toBe(runId);
     await client.close();
   });
 

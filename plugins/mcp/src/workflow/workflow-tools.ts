@@ -1,14 +1,8 @@
 import { auditActor, type ports, type RequestHead, retryWhileStoreAway, ServiceError, withoutEnd } from "@portico/core";
-import {
-  entriesUntilEnd,
-  isTerminal,
-  type LedgerEntry,
-  readFinalOutputs,
-  type RunRecord,
-  toServiceError,
-} from "@portico/plugins/workflow-service/followed-runs";
+import { isTerminal, readFinalOutputs, type RunRecord, toServiceError } from "@portico/plugins/workflow-service/followed-runs";
 import type { WorkflowRuntime } from "@portico/plugins/workflow-service/runtime";
 import type { ToolAnswer, ToolCall, Tools } from "../server/tool-server.ts";
+import { gateOf, type OpenGate } from "./open-gates.ts";
 
 export interface WorkflowToolsGiven {
   readonly runtime: WorkflowRuntime;
@@ -51,9 +45,10 @@ export function workflowTools(given: WorkflowToolsGiven): Tools<RequestHead> {
       const address = addressOf(given, { runId, workflowId: definition.id });
       if (followed === "over") return { text: `Run ${runId} goes on. Read how it ends at ${address}` };
       if (followed !== "ended") {
-        const title = JSON.stringify(followed.title);
+        const { run, title } = followed;
+        const place = run.runId === runId ? "" : `, which run ${run.runId} of the workflow ${run.workflowId} has opened for it`;
         return {
-          text: `Run ${runId} waits for a person at the gate ${title}. It goes on when the person has decided. Read it at ${address}`,
+          text: `Run ${runId} waits for a person at the gate ${JSON.stringify(title)}${place}. It goes on when the person has decided. Read it at ${addressOf(given, run)}`,
         };
       }
       const run = (await runtime.runs.find(runId))?.value;
@@ -62,30 +57,27 @@ export function workflowTools(given: WorkflowToolsGiven): Tools<RequestHead> {
   };
 }
 
-type GateEntry = Extract<LedgerEntry, { kind: "gate" }>;
-
 /** Tells the progress of a run until it has ended, waits for a person, or nothing waits for it any longer. */
 async function follow(
-  { runtime }: WorkflowToolsGiven,
+  { runtime, clock }: WorkflowToolsGiven,
   { runId, nodes }: { readonly runId: string; readonly nodes: ReadonlyMap<string, { readonly name?: string | undefined }> },
   { over, progress }: ToolCall<RequestHead>,
-): Promise<"ended" | "over" | GateEntry> {
+): Promise<"ended" | "over" | OpenGate> {
   const begun = new Set<string>();
   let halves = 0;
   try {
-    for await (const entry of entriesUntilEnd(runtime, runId, over)) {
-      if (entry.kind === "gate") return entry;
+    const gate = await gateOf({ runtime, clock }, runId, over, async (entry) => {
       const { kind, nodeId } = entry;
       const node = nodes.get(nodeId);
       // Nodes inside others are parts of them, and `onFailure` is not counted.
-      if (!node || (kind !== "start" && kind !== "end")) continue;
+      if (!node || (kind !== "start" && kind !== "end")) return;
       // Progress has to grow, so a node that begins counts a half. A skipped node never begins.
       halves += kind === "end" && !begun.has(nodeId) ? 2 : 1;
       if (kind === "start") begun.add(nodeId);
       const status = kind === "start" ? "running" : entry.status;
       await progress({ progress: halves / 2, total: nodes.size, message: `${node.name ?? nodeId}: ${status}` });
-    }
-    return "ended";
+    });
+    return gate ?? "ended";
   } catch (error) {
     if (over.aborted) return "over";
     throw error;
