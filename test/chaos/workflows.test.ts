@@ -77,7 +77,8 @@ it(
       const over = new AbortController();
       const sender = (async () => {
         while (!over.signal.aborted && accepted.size < (RUNS * (life + 1)) / (LIVES + 1)) {
-          const runId = await trigger(url, accepted.size, over.signal).catch(() => undefined);
+          // Repeated after a kill, if no answer came.
+          const runId = await trigger(url, accepted.size, over.signal, "main", `order-${accepted.size}`).catch(() => undefined);
           if (runId !== undefined) accepted.add(runId);
           const failed = await trigger(url, accepted.size, over.signal, "broken").catch(() => undefined);
           if (failed !== undefined) failing.add(failed);
@@ -114,6 +115,7 @@ it(
       runs = await runsOf(url);
     }
     expect(accepted.size).toBe(RUNS);
+    expect(runs.length, "no call that was repeated with its key has started a second run").toBe(RUNS);
     const listed = new Set(runs.map(({ runId }) => runId));
     expect(
       [...accepted].filter((runId) => !listed.has(runId)),
@@ -256,9 +258,16 @@ async function begin(dataDir: string, happened: string, effects: string) {
 
 const headers = { "content-type": "application/json", "x-workflow-service-token": SERVICE_TOKEN };
 
-async function trigger(url: string, n: number, signal: AbortSignal, workflow = "main"): Promise<string | undefined> {
+async function trigger(
+  url: string,
+  n: number,
+  signal: AbortSignal,
+  workflow = "main",
+  key?: string,
+): Promise<string | undefined> {
   const body = JSON.stringify({ n });
-  const answer = await fetch(`${url}/api/workflow/webhook?id=${workflow}`, { method: "POST", headers, body, signal });
+  const keyed = key === undefined ? headers : { ...headers, "idempotency-key": key };
+  const answer = await fetch(`${url}/api/workflow/webhook?id=${workflow}`, { method: "POST", headers: keyed, body, signal });
   const { runId } = (await answer.json()) as { runId?: string };
   return runId;
 }

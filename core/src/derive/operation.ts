@@ -35,6 +35,15 @@ const PREFER: Parameter = {
   schema: { type: "string", examples: ["wait=30"] },
 };
 
+const IDEMPOTENCY_KEY: Parameter = {
+  name: "Idempotency-Key",
+  in: "header",
+  required: false,
+  description:
+    "A name of the caller for this call: a repetition with the same name and the same body gets the answer of the first, and has no other effect. 1-256 characters, with or without quotes.",
+  schema: { type: "string", examples: ['"8e03978e-40d5-43dd-bc93-6894a57f9324"'] },
+};
+
 interface OperationSource {
   readonly area: string;
   readonly key: string;
@@ -50,6 +59,7 @@ export function operationOf({ area, key, route, schemas, security }: OperationSo
     ...pathParameters(operationId, route, schemas),
     ...queryParameters(operationId, route, schemas),
     ...(route.waits ? [PREFER] : []),
+    ...(route.takesKey ? [IDEMPOTENCY_KEY] : []),
   ];
   const requestBody = requestBodyOf(operationId, route, schemas);
   return {

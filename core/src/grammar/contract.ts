@@ -35,6 +35,8 @@ export interface RouteContract extends ContractDefaults {
   readonly bodyLimit?: number;
   /** For the documents: the route's handler respects the header `Prefer: wait=SECONDS`, with `preferredWait` of `@portico/core/kit`. */
   readonly waits?: true;
+  /** For the documents: the route's handler respects the header `Idempotency-Key`, with `idempotencyKeyOf` of `@portico/core/kit`. */
+  readonly takesKey?: true;
   readonly success: Success;
   readonly errors?: ErrorCatalogue;
 }

@@ -214,6 +214,10 @@ const {
 const guarded = { unauthorized, workflow_service_not_initialized };
 const reading = { ...guarded, store_unavailable };
 const starting = { ...reading, workflow_not_found, workflow_owner_fenced, run_not_reserved, invalid_parameters };
+const keyed = {
+  idempotency_key_invalid: workflowErrors.idempotency_key_invalid,
+  idempotency_key_reused: workflowErrors.idempotency_key_reused,
+};
 const byRun = v.strictObject({ id: text, runId: text });
 const scope = v.object({ boardId: parameter, workflowBindingId: parameter, taskId: parameter });
 const scoped = { ...reading, workflow_not_found, task_scope_forbidden, invalid_request };
@@ -291,8 +295,9 @@ export const workflowServiceContract = defineContract(
       bodyAs: "text",
       bodyLimit: TRIGGER_BYTES,
       waits: true,
-      success: startedOrEnded({}),
-      errors: { ...starting, id_required: workflowErrors.id_required },
+      takesKey: true,
+      success: startedOrEnded({ duplicate: v.optional(v.literal(true)) }),
+      errors: { ...starting, ...keyed, id_required: workflowErrors.id_required },
     },
     events: {
       method: "GET",
@@ -362,9 +367,11 @@ export const workflowServiceContract = defineContract(
       ),
       bodyLimit: CALL_BYTES,
       waits: true,
+      takesKey: true,
       success: startedOrEnded({ duplicate: v.optional(v.literal(true)) }),
       errors: {
         ...starting,
+        ...keyed,
         execution_grant_invalid,
         definition_path_forbidden: workflowErrors.definition_path_forbidden,
       },

@@ -25,6 +25,7 @@ import { SecretKeeper } from "./secrecy/secret-keeper.ts";
 import { createIsLive, createCancelRun, settleRuns } from "./service/stop-runs.ts";
 import { createNodeTable } from "./kinds/node-table.ts";
 import { createStartChild, createStartRun, RUN_KIND, type StartRun } from "./service/start-runs.ts";
+import { createKeyedStarts, type KeyedStarts } from "./service/keyed-starts.ts";
 import { createSweep } from "./service/sweep-runs.ts";
 
 /** The parts that the plugins and adapters of this area share. */
@@ -49,6 +50,8 @@ export interface WorkflowRuntime {
   readonly gates: Gates;
   readonly approvalLinks: ApprovalLinks;
   readonly usedGrants: UsedGrants;
+  /** The runs that were started with an `Idempotency-Key`. */
+  readonly keyedStarts: KeyedStarts;
   readonly bindings: readonly Binding[];
   readonly startRun: StartRun;
   readonly keeper: SecretKeeper;
@@ -140,6 +143,7 @@ export const workflowServiceRuntime = defineAdapter({
     const gates = createGates(records, keeper);
     const approvalLinks = createApprovalLinks(given);
     const usedGrants = createUsedGrants(records);
+    const keyedStarts = createKeyedStarts(given);
     const definitions = createStoredDefinitions({
       ...{ records, clock },
       current(workflowId, hash) {
@@ -183,7 +187,7 @@ export const workflowServiceRuntime = defineAdapter({
       concurrency: RUN_CONCURRENCY,
     });
     const sweep = createSweep({
-      ...{ runs, gates, definitions, usedGrants, eventLog: log, clock, log: telemetry.log, files },
+      ...{ runs, gates, definitions, usedGrants, keyedStarts, eventLog: log, clock, log: telemetry.log, files },
       keepMs: keepingMs(settings.keepRuns),
     });
     engine.chore("settle-workflow-runs", { everyMs: SETTLE_MS }, (signal) =>
@@ -209,6 +213,7 @@ export const workflowServiceRuntime = defineAdapter({
       gates,
       approvalLinks,
       usedGrants,
+      keyedStarts,
       bindings: settings.bindings,
       startRun,
       keeper,

@@ -7,6 +7,10 @@ export const workflowErrors = defineErrors({
   invalid_request: { status: 400, message: "The request does not match its schema" },
   invalid_json: { status: 400, message: "Invalid JSON" },
   invalid_parameters: { status: 400, message: "The parameters do not match the workflow's schema" },
+  idempotency_key_invalid: {
+    status: 400,
+    message: "The header Idempotency-Key must have 1-256 visible characters, without commas unless it is in quotes",
+  },
   invalid_values: { status: 400, message: "The values do not match the gate's form" },
   unauthorized: { status: 401, message: "unauthorized" },
   execution_grant_invalid: { status: 403, message: "execution_grant_invalid" },
@@ -24,6 +28,8 @@ export const workflowErrors = defineErrors({
   unknown_schedule: { status: 404, message: "There is no such schedule" },
   gate_not_open: { status: 409, message: "The run does not wait at this gate" },
   gate_decided: { status: 409, message: "The gate was decided otherwise" },
+  // Open points 15 say 409. The draft of the header suggests 422.
+  idempotency_key_reused: { status: 409, message: "The Idempotency-Key was used with another body" },
   run_ended: { status: 409, message: "The run has ended" },
   run_not_resumable: { status: 409, message: "The run cannot be resumed" },
   definition_name_taken: {

@@ -85,7 +85,7 @@ export function rerun(services: WorkflowServices): WorkflowHandlers["rerun"] {
       const left = new Set(without);
       const kept = Object.fromEntries(Object.entries(opened).filter(([name]) => !left.has(name)));
       const body = { idempotencyKey, parameters: { ...kept, ...parameters } };
-      const begin = () => startOnce(services, grant, definition, body, run.runId);
+      const begin = () => startOnce(services, grant, definition, body, { rerunOf: run.runId });
       const fact = { action: "workflow-run.rerun", object: run.runId, who: actor };
       const started = await (audit?.attempt(fact, begin) ?? begin());
       return await startedOrEnded(services, { head, signal, stopping }, started);

@@ -1,6 +1,7 @@
 import { parseJsonBody, ports, writeAgain } from "@portico/core";
 import { workflowServiceContract } from "../contract.ts";
-import { toServiceError } from "../service/start-runs.ts";
+import type { KeyedStart } from "../service/keyed-starts.ts";
+import { type RunOrder, toServiceError } from "../service/start-runs.ts";
 import { type WorkflowHandlers, type WorkflowServices, toStoreError, grantedRun } from "./workflow-services.ts";
 import type { Definition } from "../definition/definition.ts";
 import { workflowErrors } from "../contracts/errors.ts";
@@ -12,17 +13,42 @@ import { isTerminal } from "../contracts/run-state.ts";
 
 /** Starts a run with the service token. */
 export function trigger(services: WorkflowServices): WorkflowHandlers["trigger"] {
-  const { catalogue, startRun } = services.runtime;
+  const { catalogue, keyedStarts } = services.runtime;
   return async ({ query: { id }, body, fail, ...call }) => {
     if (typeof id !== "string" || id === "") throw fail.id_required();
     const definition = catalogue.find(id);
     if (!definition) throw fail.workflow_not_found();
     const parameters = body === "" ? {} : parseJsonBody(workflowServiceContract.trigger, body);
-    const started = await startRun({ definition, parameters }).catch((error: unknown) => {
+    const begin = async (): Promise<StartedOnce> => {
+      // Every holder of the service token is the same caller.
+      const key = await keyedStarts.open({ head: call.head, workflowId: id, caller: ["service"], parameters });
+      return triggered(services, { definition, parameters }, key);
+    };
+    const started = await begin().catch((error: unknown) => {
       throw toServiceError(error);
     });
-    return startedOrEnded(services, call, { ...started, status: "started" as const });
+    return startedOrEnded(services, call, started);
   };
+}
+
+/** Starts a run, or finds the run that a call with the same key has started. */
+async function triggered(
+  { runtime: { startRun }, ids, clock }: WorkflowServices,
+  order: Pick<RunOrder, "definition" | "parameters">,
+  key: KeyedStart | undefined,
+): Promise<StartedOnce> {
+  if (!key) return { ...(await startRun(order)), status: "started" };
+  return writeAgain(async () => {
+    const known = await knownOf(key, order.definition.id);
+    if (known) return known;
+    const runId = newRunId(ids, clock.now());
+    return { ...(await startRun({ ...order, runId, writes: [key.write(runId)] })), status: "started" };
+  });
+}
+
+async function knownOf(key: KeyedStart | undefined, workflowId: string): Promise<StartedOnce | undefined> {
+  const known = await key?.known();
+  return known && { ...known, workflowId, status: "started", duplicate: true };
 }
 
 interface StartBody {
@@ -30,7 +56,7 @@ interface StartBody {
   readonly parameters: Readonly<Record<string, unknown>>;
 }
 
-/** The answer of a call that starts a run with a grant. */
+/** The answer of a call that starts a run. `duplicate`: an earlier call has started it. */
 interface StartedOnce {
   readonly runId: string;
   readonly workflowId: string;
@@ -41,7 +67,7 @@ interface StartedOnce {
 /** Starts the one run of an execution grant (open points 8). */
 export function start(services: WorkflowServices): WorkflowHandlers["start"] {
   const { grants, clock, runtime } = services;
-  const { catalogue } = runtime;
+  const { catalogue, keyedStarts } = runtime;
   return async ({ body, fail, ...call }) => {
     const { executionGrantId, idempotencyKey, workflowId, definitionPath } = body;
     if (definitionPath !== undefined && isOutside(definitionPath)) throw fail.definition_path_forbidden();
@@ -51,11 +77,14 @@ export function start(services: WorkflowServices): WorkflowHandlers["start"] {
     // Before an earlier start with this grant is told. The definition may have been removed since then.
     if ((definition?.id ?? workflowId ?? grant.workflowId) !== grant.workflowId) throw fail.execution_grant_invalid();
     try {
-      const known = await runOfGrant(services, grant, idempotencyKey);
+      const { workflowId: id, userId, bindingId } = grant;
+      const caller = ["grant", userId, bindingId];
+      const key = await keyedStarts.open({ head: call.head, workflowId: id, caller, parameters: body.parameters });
+      const known = (await knownOf(key, id)) ?? (await runOfGrant(services, grant, idempotencyKey));
       if (known) return await startedOrEnded(services, call, known);
       if (grant.expiresAt <= clock.now()) throw fail.execution_grant_invalid();
       if (!definition) throw fail.workflow_not_found();
-      return await startedOrEnded(services, call, await startOnce(services, grant, definition, body));
+      return await startedOrEnded(services, call, await startOnce(services, grant, definition, body, { key }));
     } catch (error) {
       throw toServiceError(error);
     }
@@ -87,15 +116,16 @@ export async function startOnce(
   grant: ExecutionGrant,
   definition: Definition,
   body: StartBody,
-  /** The run whose parameters it has. */
-  rerunOf?: string,
+  /** `rerunOf`: the run whose parameters it has. */
+  more: { readonly rerunOf?: string; readonly key?: KeyedStart | undefined } = {},
 ): Promise<StartedOnce> {
   // Its files may have been given to another run meanwhile.
   return writeAgain(async () => {
     try {
-      return await startGranted(services, grant, definition, body, rerunOf);
+      return await startGranted(services, grant, definition, body, more);
     } catch (error) {
-      const other = error instanceof ports.RecordConflict ? await runOfGrant(services, grant, body.idempotencyKey) : undefined;
+      if (!(error instanceof ports.RecordConflict)) throw error;
+      const other = (await knownOf(more.key, grant.workflowId)) ?? (await runOfGrant(services, grant, body.idempotencyKey));
       if (!other) throw error;
       return other;
     }
@@ -119,7 +149,7 @@ async function startGranted(
   { grantId, workflowId, userId, bindingId, expiresAt }: ExecutionGrant,
   definition: Definition,
   body: StartBody,
-  rerunOf: string | undefined,
+  { rerunOf, key }: { readonly rerunOf?: string; readonly key?: KeyedStart | undefined },
 ): Promise<StartedOnce> {
   const { bindings, usedGrants, startRun, files } = runtime;
   const binding = bindings.find(({ id }) => id === bindingId);
@@ -129,7 +159,7 @@ async function startGranted(
   const { parameters } = body;
   // In the commit that accepts the run: the other run may be removed before this one is executed.
   const shared = rerunOf === undefined ? undefined : await files?.shareWith(rerunOf, runId, filesIn(parameters));
-  const writes = [use, ...(shared ?? [])];
+  const writes = [use, ...(shared ?? []), ...(key ? [key.write(runId)] : [])];
   await startRun({ definition, parameters, runId, userId, grantUserId: userId, binding, rerunOf, writes });
   return { runId, workflowId, status: "started" as const };
 }

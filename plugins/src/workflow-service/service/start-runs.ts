@@ -193,6 +193,7 @@ export function toServiceError(error: unknown): unknown {
     error instanceof ports.EngineUnavailable ||
     error instanceof ports.RecordsUnavailable ||
     error instanceof ports.SealingUnavailable ||
+    error instanceof ports.SigningUnavailable ||
     error instanceof ports.RecordConflict;
   return isAway ? workflowErrors.run_not_reserved(undefined, undefined, error) : error;
 }

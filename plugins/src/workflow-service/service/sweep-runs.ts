@@ -1,5 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type { ports } from "@portico/core";
+import type { KeyedStarts } from "./keyed-starts.ts";
 import type { RunFiles } from "../files/run-files.ts";
 import type { UsedGrants } from "../access/grants.ts";
 import type { Gates } from "../runs/gates.ts";
@@ -17,6 +18,7 @@ export interface Sweeping {
   readonly gates: Gates;
   readonly definitions: StoredDefinitions;
   readonly usedGrants: UsedGrants;
+  readonly keyedStarts: KeyedStarts;
   readonly eventLog: ports.EventLog;
   readonly clock: ports.Clock;
   readonly log: ports.Log;
@@ -37,6 +39,7 @@ export function createSweep(given: Sweeping): (closing: AbortSignal) => Promise<
     ["Old runs", (closing) => removeRuns(given, closing)],
     ["Unused definitions", (closing) => definitions.sweep(runs.isUsed, closing)],
     ["Decisions of gates", (closing) => gates.sweep(async (runId) => !(await isOpen(runs, runId)), closing)],
+    ["Old idempotency keys", (closing) => given.keyedStarts.sweep(closing)],
     [
       "Used execution grants",
       async (closing) => {
