@@ -461,6 +461,7 @@ describe("options that fit no server", () => {
     ["neither a command nor a url", { id: "shop" }],
     ["both", { id: "shop", command: "a", url: "http://127.0.0.1" }],
     ["headers of a program", { id: "shop", command: "a", headers: {} }],
+    ["a transport of a program", { id: "shop", command: "a", transport: "sse" }],
     ["arguments of an address", { id: "shop", url: "http://127.0.0.1", args: [] }],
     ["an address that is none", { id: "shop", url: "hidden-word" }],
     ["an address of another kind", { id: "shop", url: "file:///hidden-word" }],

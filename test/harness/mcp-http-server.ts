@@ -20,10 +20,10 @@ export interface McpHttpServer {
   close(): Promise<void>;
 }
 
-/** `createSessionServer` makes the server of each session. Default: `createToolsServer`. `forgotten`: the status of requests of unknown sessions. */
+/** `createSessionServer` makes the server of each session. Default: `createToolsServer`. `forgotten`: the status of requests of unknown sessions. `at`: a port. */
 export async function startMcpHttpServer(
   createSessionServer: (calls: HangingCalls) => McpServer = createToolsServer,
-  { forgotten = 404 }: { readonly forgotten?: number } = {},
+  { forgotten = 404, at = 0 }: { readonly forgotten?: number; readonly at?: number } = {},
 ): Promise<McpHttpServer> {
   const transports = new Map<string, WebStandardStreamableHTTPServerTransport>();
   const calls: HangingCalls = { begun: 0, cancelled: 0 };
@@ -50,7 +50,7 @@ export async function startMcpHttpServer(
     const id = received["mcp-session-id"];
     const known = typeof id === "string" ? transports.get(id) : await begin();
     return known ? known.handleRequest(request) : new Response(null, { status: forgotten });
-  });
+  }, at);
   return {
     ...host,
     calls,
@@ -63,9 +63,10 @@ export async function startMcpHttpServer(
   };
 }
 
-/** Serve a handler of web requests on a port of this machine. */
+/** Serve a handler of web requests on a free port of this machine, or on this one. */
 export async function serveRequests(
   handle: (request: Request, headers: IncomingMessage["headers"]) => Promise<Response>,
+  at = 0,
 ): Promise<{ readonly url: string; close(): Promise<void> }> {
   const host = createServer(async (request, response) => {
     const gone = new AbortController();
@@ -80,7 +81,7 @@ export async function serveRequests(
     body.pipe(response);
   });
   return {
-    url: `http://127.0.0.1:${await listen(host)}/mcp`,
+    url: `http://127.0.0.1:${await listen(host, at)}/mcp`,
     async close() {
       host.closeAllConnections();
       host.close();

@@ -37,6 +37,14 @@ const server = v.pipe(
     headers: v.optional(
       v.pipe(record(v.pipe(v.string(), v.nonEmpty()), headerSecret()), v.description("Headers of every request to `url`.")),
     ),
+    transport: v.optional(
+      v.pipe(
+        v.picklist(["http", "sse"]),
+        v.description(
+          "How to talk to `url`: `http` is Streamable HTTP, `sse` the transport of 2024-11-05. Default: Streamable HTTP, or `sse` if the server refuses it.",
+        ),
+      ),
+    ),
     callTimeoutMs: v.optional(
       v.pipe(
         milliseconds(1),
@@ -56,7 +64,10 @@ const server = v.pipe(
     ({ url, args, env, cwd }) => url === undefined || (args === undefined && env === undefined && cwd === undefined),
     "args, env and cwd only together with command",
   ),
-  v.check(({ command, headers }) => command === undefined || headers === undefined, "headers only together with url"),
+  v.check(
+    ({ command, headers, transport }) => command === undefined || (headers === undefined && transport === undefined),
+    "headers and transport only together with url",
+  ),
 );
 
 /** MCP servers whose tools agents may use (open points 3), which presets have as a setting of the instance. */

@@ -45,6 +45,16 @@ describe("mcpServers (open points 1 and 3)", () => {
     for (const wrong of refused) expect(v.safeParse(mcpServersSettings.mcpServers, { wrong }).success).toBe(false);
   });
 
+  it("set the transport of an address, and refuse one of a program and an unknown one", () => {
+    const mcpServers = v.parse(mcpServersSettings.mcpServers, { shop: { url: "http://127.0.0.1", transport: "sse" } });
+    expect(mcpToolSources({ mcpServers })[0]?.options).toMatchObject({ transport: "sse" });
+    const refused = [
+      { command: "files", transport: "sse" },
+      { url: "http://127.0.0.1", transport: "stdio" },
+    ];
+    for (const wrong of refused) expect(v.safeParse(mcpServersSettings.mcpServers, { wrong }).success).toBe(false);
+  });
+
   it("refuse an invalid value of `trust`", () => {
     expect(v.safeParse(mcpServersSettings.mcpServers, { shop: { url: "http://127.0.0.1", trusted: "yes" } }).success).toBe(false);
   });

@@ -10,6 +10,11 @@ import { withDeadline } from "./with-deadline.ts";
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
 const MOST_LOGGED = 20;
+/**
+ * The statuses with which servers of 2024-11-05 refuse the POST of Streamable HTTP:
+ * https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#backwards-compatibility
+ */
+const NO_STREAMABLE_HTTP: ReadonlySet<number> = new Set([400, 404, 405]);
 
 /** A lasting connection to a server: opened in the background, and renewed after a loss, with growing pauses. */
 export class McpConnection {
@@ -112,18 +117,46 @@ export class McpConnection {
     }
   }
 
-  /** A server that refuses the old handshake gets the new one. The accepted kind is remembered. */
+  /** Tries the handshake that was accepted last, and others if the server refuses it. */
   async #shake(signal: AbortSignal): Promise<McpSession> {
-    const handshake = this.#handshake;
+    const { place } = this.#server;
+    const transport = place.kind === "address" ? place.transport : "program";
+    if (transport === "sse") return this.#openSession("sse", signal);
+    const accepted = this.#handshake;
     try {
-      return await this.#openSession(handshake, signal);
+      return await this.#openSession(accepted, signal);
     } catch (error) {
-      const refused = error instanceof ProtocolError || (error instanceof SdkHttpError && error.status === 400);
-      if (handshake === "auto" || !refused) throw error;
-      const session = await this.#openSession("auto", signal);
-      this.#handshake = "auto";
-      return session;
+      if (accepted === "sse" && error instanceof SdkHttpError) {
+        this.#handshake = "legacy";
+        return this.#shake(signal);
+      }
+      if (accepted !== "legacy") throw error;
+      return this.#shakeOtherwise(error, transport === undefined, signal);
     }
+  }
+
+  async #shakeOtherwise(refusal: unknown, mayUseSse: boolean, signal: AbortSignal): Promise<McpSession> {
+    const status = refusal instanceof SdkHttpError ? refusal.status : undefined;
+    let error = refusal;
+    if (refusal instanceof ProtocolError || status === 400) {
+      try {
+        return await this.#accept("auto", signal);
+      } catch (later) {
+        error = later;
+      }
+    }
+    if (!mayUseSse || status === undefined || !NO_STREAMABLE_HTTP.has(status)) throw error;
+    // A server that refuses this transport as well is not one of 2024-11-05, and its first refusal says more.
+    return this.#accept("sse", signal).catch((later: unknown) => {
+      signal.throwIfAborted();
+      throw later instanceof SdkHttpError ? error : later;
+    });
+  }
+
+  async #accept(handshake: Handshake, signal: AbortSignal): Promise<McpSession> {
+    const session = await this.#openSession(handshake, signal);
+    this.#handshake = handshake;
+    return session;
   }
 
   async #openSession(handshake: Handshake, signal: AbortSignal): Promise<McpSession> {

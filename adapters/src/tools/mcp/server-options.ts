@@ -14,6 +14,8 @@ export type McpPlace =
       readonly kind: "address";
       readonly url: URL;
       readonly headers: Readonly<Record<string, string>>;
+      /** Undefined: found out when connecting. */
+      readonly transport: "http" | "sse" | undefined;
       readonly outbound: OutboundOptions | undefined;
     };
 
@@ -38,10 +40,10 @@ export function readServerOptions(options: McpToolsOptions): McpServer {
   return { id, place: readPlace(options), trusted, callTimeoutMs, connectTimeoutMs };
 }
 
-function readPlace({ id, command, args, env, cwd, url, headers, outbound }: McpToolsOptions): McpPlace {
+function readPlace({ id, command, args, env, cwd, url, headers, transport, outbound }: McpToolsOptions): McpPlace {
   if ((command === undefined) === (url === undefined)) throw new TypeError(`MCP server "${id}" needs either a command or a url`);
   if (command !== undefined) {
-    if (headers) throw new TypeError(`MCP server "${id}": headers belong to a url`);
+    if (headers || transport) throw new TypeError(`MCP server "${id}": headers and transport belong to a url`);
     const place: McpPlace = { kind: "program", command, args: args ?? [], env: revealed(env), cwd };
     const texts = [command, ...place.args, ...Object.entries(place.env).flat(), cwd ?? ""];
     if (command === "" || texts.some((text) => text.includes("\0")))
@@ -55,7 +57,7 @@ function readPlace({ id, command, args, env, cwd, url, headers, outbound }: McpT
   // The URL may contain a credential by mistake, so no message repeats it.
   if (!address || !/^https?:$/.test(address.protocol) || address.username || address.password)
     throw new TypeError(`MCP server "${id}": url must be an address that begins with http:// or https://, without user name`);
-  return { kind: "address", url: address, headers: checkedHeaders(id, revealed(headers)), outbound };
+  return { kind: "address", url: address, headers: checkedHeaders(id, revealed(headers)), transport, outbound };
 }
 
 function checkedHeaders(id: string, headers: Record<string, string>): Record<string, string> {

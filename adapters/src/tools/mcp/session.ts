@@ -5,16 +5,17 @@ import * as v from "valibot";
 import { ChildTransport } from "./child-transport.ts";
 import { HttpTransport } from "./http-transport.ts";
 import { faultCode, readFault } from "./server-fault.ts";
-import type { McpServer } from "./server-options.ts";
+import type { McpPlace, McpServer } from "./server-options.ts";
+import { SseTransport } from "./sse-transport.ts";
 import { callAnswerSchema } from "./tool-result.ts";
 import { createToolTable, type ToolTable } from "./tool-table.ts";
 import { withDeadline } from "./with-deadline.ts";
 
 /**
- * The first kind of handshake. `legacy` is `initialize`, which nearly every server supports. `auto` first asks whether the server
- * supports the protocol of 2026-07-28.
+ * How a session begins. `legacy` is `initialize`, which nearly every server supports. `auto` first asks whether the server supports
+ * the protocol of 2026-07-28. `sse` is `initialize` over HTTP with server-sent events, for servers at an address.
  */
-export type Handshake = "legacy" | "auto";
+export type Handshake = "legacy" | "auto" | "sse";
 
 /** The clock port measures the time, so the library's own limits are disabled. */
 const NO_LIMIT_MS = 2 ** 31 - 1;
@@ -42,7 +43,7 @@ export class McpSession {
   readonly #clock: ports.Clock;
   readonly #events: SessionEvents;
   readonly #client: Client;
-  readonly #transport: ChildTransport | HttpTransport;
+  readonly #transport: ChildTransport | HttpTransport | SseTransport;
   readonly #checks: SchemaChecks;
   #table: Promise<ToolTable> | undefined;
   #isReading = false;
@@ -58,10 +59,12 @@ export class McpSession {
     this.#clock = clock;
     this.#checks = checks;
     this.#events = events;
-    const { place } = server;
-    this.#transport = place.kind === "program" ? new ChildTransport(place, clock) : new HttpTransport(place, clock);
+    this.#transport = openTransport(server.place, handshake, clock);
     // The client offers no capabilities: the server may not request a model, a person or a file.
-    this.#client = new Client({ name: "portico", version: "1" }, { versionNegotiation: { mode: handshake } });
+    this.#client = new Client(
+      { name: "portico", version: "1" },
+      { versionNegotiation: { mode: handshake === "auto" ? "auto" : "legacy" } },
+    );
     // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the library has no events
     this.#client.onclose = () => this.#lose(undefined);
     this.#client.setNotificationHandler("notifications/tools/list_changed", () => {
@@ -202,4 +205,9 @@ export class McpSession {
       return readFault(error).kind === "lost" || faultCode(error) === "HTTP_400" ? error : undefined;
     }
   }
+}
+
+function openTransport(place: McpPlace, handshake: Handshake, clock: ports.Clock): ChildTransport | HttpTransport | SseTransport {
+  if (place.kind === "program") return new ChildTransport(place, clock);
+  return handshake === "sse" ? new SseTransport(place) : new HttpTransport(place, clock);
 }
