@@ -10,6 +10,9 @@ const BEFORE = /"(?:data|url|image_url|file_data|text|content)"\s{0,8}:\s{0,8}$/
 /** Data of these addresses is decoded, so it is needed as a whole. */
 const DECODED = /^data:text\//i;
 const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+/** `\u00e9`: its end looks like data. */
+const LONGEST_ESCAPE = 6;
 
 /** Bytes that a conversion may add to a request before it needs another place: room for them follows a large body. */
 export const ADDED_ROOM = 64 * 1024;
@@ -85,14 +88,14 @@ function inPlace(parts: readonly Part[]): readonly Part[] | undefined {
 
 /** The length of a text that may stand for longer data. */
 export function dataLength(text: string): number {
-  const at = text.length > HEAD ? text.indexOf(MARK, HEAD - MARK.length) : -1;
+  const at = text.indexOf(MARK);
   const found = at < 0 ? undefined : REST.exec(text.slice(at + MARK.length, at + MARK.length + 32));
   return found ? text.length - MARK.length - found[0].length + Number(found[2]) - Number(found[1]) : text.length;
 }
 
 /**
  * The parts of long data that no conversion reads. Between two quotation marks there is either a part of a string, or a part of the document
- * between two strings, which is no base64 alone. A string with an escape is not left out, so the bytes need no other escapes wherever they are written.
+ * between two strings, which is no base64 alone. The part that is left out has no escapes, so it is the same wherever it is written.
  */
 function* restsOf(bytes: Buffer): Generator<{ readonly from: number; readonly to: number }> {
   let open = bytes.indexOf(QUOTE);
@@ -100,7 +103,9 @@ function* restsOf(bytes: Buffer): Generator<{ readonly from: number; readonly to
     const close = bytes.indexOf(QUOTE, open + 1);
     if (close - open > LONG && BEFORE.test(bytes.toString("latin1", Math.max(0, open - 32), open))) {
       const from = open + 1 + HEAD;
-      if (!DECODED.test(bytes.toString("latin1", open + 1, open + 16)) && isData(bytes, from, close)) yield { from, to: close };
+      const isDecoded = DECODED.test(bytes.toString("latin1", open + 1, open + 16));
+      const isCut = bytes.subarray(from - LONGEST_ESCAPE, from).includes(BACKSLASH);
+      if (!isDecoded && !isCut && isData(bytes, from, close)) yield { from, to: close };
     }
     if (close < 0) return;
     open = close;

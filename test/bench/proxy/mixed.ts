@@ -28,7 +28,6 @@ export const MIXED_CASES: readonly MixedCase[] = [
 
 export interface MixedResult {
   readonly name: string;
-  readonly isConverted: boolean;
   /** Seconds of the slowest upload, including its answer. */
   readonly seconds: number;
   /** Milliseconds of the normal calls, without and during the upload. */
@@ -75,7 +74,6 @@ export async function runMixed(mixed: MixedCase, host: MixedHost): Promise<Mixed
     if (quiet.failures + busy.failures > 0) throw new Error(`${mixed.name}: ${busy.failures} of the others' calls failed`);
     return {
       name: mixed.name,
-      isConverted: mixed.isConverted,
       seconds: Math.max(...uploads.seconds),
       quietP99: quiet.p99,
       p99: busy.p99,

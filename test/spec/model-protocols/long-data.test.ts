@@ -157,6 +157,14 @@ describe("requests with long data", () => {
     );
   });
 
+  it("keep an escape wherever it is before the data", () => {
+    for (let before = 80 * 1024 - 8; before <= 80 * 1024; before++) {
+      const text = `{"data":"${"A".repeat(before)}\\u00e9${data(MIB)}"}`;
+      const written = writeLongData(parseLongData(Buffer.from(text)) as object, Buffer.from(text));
+      expect(Buffer.compare(Buffer.from(written), Buffer.from(JSON.stringify(JSON.parse(text)))), String(before)).toBe(0);
+    }
+  });
+
   it("are parsed without the rest of their data", () => {
     const parsed = parseLongData(bytesOf(ask(data(2 * MIB)))) as { messages: { content: string }[] };
     expect(parsed.messages[0]!.content.length).toBeLessThan(MIB / 8);
