@@ -80,6 +80,35 @@ describe.skipIf(!isPossible)("an MCP server that supports only HTTP with server-
     expect(later.sessions.begun).toBe(1);
   });
 
+  it("is asked for Streamable HTTP again once its stream cannot be opened, also when a page answers", async () => {
+    const server = await startMcpSseServer();
+    const { source } = await open({ url: server.url });
+    expect(await greeting(source)).toBe("Hello Ada");
+    await server.close();
+    const sent: string[] = [];
+    const later = createServer((request, response) => {
+      sent.push(request.method!);
+      const isPage = request.method === "GET";
+      response.writeHead(isPage ? 200 : 503, { "content-type": "text/html" }).end("a page");
+    });
+    await listen(later, server.port);
+    undo.push(() => {
+      later.closeAllConnections();
+      later.close();
+    });
+    await expect
+      .poll(
+        () =>
+          greeting(source).then(
+            () => sent,
+            () => sent,
+          ),
+        patient,
+      )
+      .toContain("POST");
+    expect(sent[0]).toBe("GET");
+  });
+
   it("is used at once if `transport` says so", async () => {
     const server = await serve();
     const { source } = await open({ url: server.url, transport: "sse" });

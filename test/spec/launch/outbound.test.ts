@@ -13,6 +13,8 @@ import { openAdapter } from "../../conformance/open-adapter.ts";
 import { startFakeUpstream } from "../../harness/fake-upstream.ts";
 import { type ForwardProxyOptions, startForwardProxy } from "../../harness/forward-proxy.ts";
 import { startMcpHttpServer } from "../../harness/mcp-http-server.ts";
+import { startMcpSseServer } from "../../harness/mcp-sse-server.ts";
+import { hasTools } from "../../harness/oracle.ts";
 import { hasOpenssl, makeCertificate } from "../../harness/own-certificate.ts";
 import { startPortico, temporaryFolder } from "../../harness/portico-process.ts";
 import { openNode } from "../../harness/run-node.ts";
@@ -142,9 +144,14 @@ describe("outbound.proxy: http nodes", () => {
   });
 });
 
-describe("outbound.proxy: MCP servers", () => {
-  it("are called through the proxy", async () => {
-    const server = await startMcpHttpServer();
+const mcpServers: [string, boolean, () => Promise<{ readonly url: string; close(): Promise<void> }>, string][] = [
+  ["Streamable HTTP", true, startMcpHttpServer, "POST"],
+  ["HTTP with server-sent events", hasTools("test/oracles", "Tests of MCP servers of 2024-11-05"), startMcpSseServer, "GET"],
+];
+
+describe.each(mcpServers)("outbound.proxy: MCP servers over %s", (_name, isPossible, startServer, method) => {
+  it.runIf(isPossible)("are called through the proxy", async () => {
+    const server = await startServer();
     const url = new URL(server.url);
     await using proxy = await startForwardProxy({ servers: { "tools.test:80": Number(url.port) } });
     const options = { id: "tools", url: `http://tools.test${url.pathname}`, outbound: outboundTo(proxy.port) };
@@ -152,7 +159,7 @@ describe("outbound.proxy: MCP servers", () => {
     try {
       const tools = await (port as ports.ToolSource).list(new AbortController().signal);
       expect(tools.length).toBeGreaterThan(0);
-      expect(proxy.passed).toContain(`POST http://tools.test${url.pathname}`);
+      expect(proxy.passed).toContain(`${method} http://tools.test${url.pathname}`);
     } finally {
       await close();
       await server.close();

@@ -126,9 +126,10 @@ export class McpConnection {
     try {
       return await this.#openSession(accepted, signal);
     } catch (error) {
-      if (accepted === "sse" && error instanceof SdkHttpError) {
+      if (accepted === "sse") {
+        // The server at the address may be a newer one now.
         this.#handshake = "legacy";
-        return this.#shake(signal);
+        if (error instanceof SdkHttpError) return this.#shake(signal);
       }
       if (accepted !== "legacy") throw error;
       return this.#shakeOtherwise(error, transport === undefined, signal);
