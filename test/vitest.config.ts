@@ -16,7 +16,7 @@ const SERVERS = [
   "spec/console/**/*.test.ts",
   "{chaos,cluster}/**/*.test.ts",
   "conformance/*{postgres,redis,bullmq,s3}*.test.ts",
-  "conformance/{move-store,documents-shared-folder,tools-mcp-reference}.test.ts",
+  "conformance/{move-store,documents-shared-folder,tools-mcp-reference,tools-mcp-sse}.test.ts",
   "spec/deploy/{formats,systemd,kubernetes,proxies,proxy-of-cluster}.test.ts",
   "spec/clouds/vendor-sdks-*.test.ts",
   "spec/docs/troubleshooting.test.ts",
