@@ -1,44 +1,21 @@
 import { createServer } from "node:http";
 import { createManualClock, manualClock } from "@portico/adapters/clock/manual";
-import { systemClock } from "@portico/adapters/clock/system";
-import { createMemoryTelemetry, type MemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
-import { mcpTools, type McpToolsOptions } from "@portico/adapters/tools/mcp";
-import { type Adapter, ports, Secret } from "@portico/core";
-import { afterEach, describe, expect, it } from "vitest";
+import { ports, Secret } from "@portico/core";
+import { describe, expect, it } from "vitest";
 import { listen, startMcpHttpServer } from "../harness/mcp-http-server.ts";
 import { type McpSseServer, startMcpSseServer } from "../harness/mcp-sse-server.ts";
 import { hasTools } from "../harness/oracle.ts";
-import { openAdapter } from "./open-adapter.ts";
+import { run, useMcpTools } from "./open-mcp-tools.ts";
 
 const patient = { timeout: 30_000, interval: 20 };
 const isPossible = hasTools("test/oracles", "Tests of MCP servers of 2024-11-05");
 
-const undo: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const step of undo.splice(0).reverse()) await step();
-});
+const { undo, open } = useMcpTools();
 
 async function serve(options?: Parameters<typeof startMcpSseServer>[0]): Promise<McpSseServer> {
   const server = await startMcpSseServer(options);
   undo.push(() => server.close());
   return server;
-}
-
-interface Opened {
-  readonly source: ports.ToolSource;
-  readonly telemetry: MemoryTelemetry;
-  close(): Promise<void>;
-}
-
-async function open(options: Omit<McpToolsOptions, "id">, clock: Adapter = systemClock()): Promise<Opened> {
-  const telemetry = createMemoryTelemetry();
-  const opened = await openAdapter(mcpTools({ id: "shop", ...options }), [clock, memoryTelemetry({ telemetry })]);
-  undo.push(() => opened.close());
-  return { source: opened.port, telemetry, close: opened.close };
-}
-
-function run(source: ports.ToolSource, toolId: string, args: unknown = {}, signal = new AbortController().signal) {
-  return source.call({ toolId, arguments: args, caller: {} }, signal);
 }
 
 async function greeting(source: ports.ToolSource): Promise<string> {

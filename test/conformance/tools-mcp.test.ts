@@ -5,41 +5,22 @@ import { join } from "node:path";
 import { createMcpHandler } from "@modelcontextprotocol/server";
 import { createManualClock, manualClock } from "@portico/adapters/clock/manual";
 import { systemClock } from "@portico/adapters/clock/system";
-import { createMemoryTelemetry, type MemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
+import { memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { mcpTools, type McpToolsOptions } from "@portico/adapters/tools/mcp";
 import { type Adapter, createLive, defineAdapter, ports, Secret } from "@portico/core";
 import { Agent, getGlobalDispatcher, setGlobalDispatcher } from "undici/index.js";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { serveRequests, startMcpHttpServer } from "../harness/mcp-http-server.ts";
 import { createToolsServer, type HangingCalls } from "../harness/mcp-tools-server.ts";
 import { startRawMcpServer } from "../harness/raw-mcp-server.ts";
 import { openAdapter } from "./open-adapter.ts";
+import { type OpenMcpTools, run, useMcpTools } from "./open-mcp-tools.ts";
 
 const program = { command: process.execPath, args: [join(import.meta.dirname, "processes/mcp-server.ts")] };
 const stubborn = { ...program, args: [...program.args, "stubborn"] };
 const patient = { timeout: 30_000, interval: 20 };
 
-const undo: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const step of undo.splice(0).reverse()) await step();
-});
-
-interface Opened {
-  readonly source: ports.ToolSource;
-  readonly telemetry: MemoryTelemetry;
-  close(): Promise<void>;
-}
-
-async function open(options: Omit<McpToolsOptions, "id">, clock: Adapter = systemClock()): Promise<Opened> {
-  const telemetry = createMemoryTelemetry();
-  const opened = await openAdapter(mcpTools({ id: "shop", ...options }), [clock, memoryTelemetry({ telemetry })]);
-  undo.push(() => opened.close());
-  return { source: opened.port, telemetry, close: opened.close };
-}
-
-function run(source: ports.ToolSource, toolId: string, args: unknown = {}, signal = new AbortController().signal) {
-  return source.call({ toolId, arguments: args, caller: {} }, signal);
-}
+const { undo, open } = useMcpTools();
 
 async function said(result: Promise<ports.ToolResult>): Promise<string> {
   const [part] = (await result).content;
@@ -51,7 +32,7 @@ async function callsOf(source: ports.ToolSource): Promise<HangingCalls & { reado
 }
 
 const begun = (source: ports.ToolSource) => expect.poll(async () => (await callsOf(source)).begun, patient).toBe(1);
-const connections = ({ telemetry }: Opened) =>
+const connections = ({ telemetry }: OpenMcpTools) =>
   telemetry.lines.filter(({ message }) => message === "MCP server is connected").length;
 
 function isAlive(pid: number): boolean {

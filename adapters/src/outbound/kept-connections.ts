@@ -56,10 +56,20 @@ export function keptConnections(Connection: typeof Client): NonNullable<Pool.Opt
   return (origin, options) => new KeptConnection(origin, options);
 }
 
-/** The handler of one request. `isRepeated` is asked at an error before the first byte of an answer: if true, the handler is not told of it. */
-function noted(
+/** What is done with the events of a request before its handler is told of them. */
+interface Noted {
+  /** An answer begins. */
+  answered?(): void;
+  /** Asked at an error before the first byte of an answer: if true, the handler is not told of it. */
+  isRepeated?(code: string): boolean;
+  /** The error that the handler is told of. */
+  explained?(error: Error): Error;
+}
+
+/** The handler of one request. */
+export function noted(
   handler: Dispatcher.DispatchHandler,
-  { answered, isRepeated }: { answered(): void; isRepeated(code: string): boolean },
+  { answered, isRepeated, explained }: Noted,
 ): Dispatcher.DispatchHandler {
   let hasBegun = false;
   return {
@@ -72,14 +82,14 @@ function noted(
       handler.onResponseStarted?.();
     },
     onResponseStart(...given) {
-      answered();
+      answered?.();
       handler.onResponseStart?.(...given);
     },
     onResponseData: (...given) => handler.onResponseData?.(...given),
     onResponseEnd: (...given) => handler.onResponseEnd?.(...given),
     onResponseError(controller, error) {
       const code = String((error as { readonly code?: unknown }).code);
-      if (hasBegun || !isRepeated(code)) handler.onResponseError?.(controller, error);
+      if (hasBegun || !isRepeated?.(code)) handler.onResponseError?.(controller, explained?.(error) ?? error);
     },
   };
 }

@@ -1,7 +1,7 @@
 import type { LookupFunction } from "node:net";
 import * as tls from "node:tls";
 import type { Agent, buildConnector, Dispatcher, Pool } from "undici/index.js";
-import { keptConnections } from "./kept-connections.ts";
+import { keptConnections, noted } from "./kept-connections.ts";
 import type { OutboundOptions } from "./outbound-options.ts";
 
 /** Milliseconds. 0 is no limit. */
@@ -66,7 +66,9 @@ export async function openConnections(options: ConnectionsOptions): Promise<Disp
     ...{ connectTimeout: connectMs, requestTls: trusted, proxyTls: trusted },
     // A proxy may accept the connection and never open the way.
     clientFactory: (to: URL, given: object) => new Pool(to, { ...given, headersTimeout: connectMs, bodyTimeout: connectMs }),
-  } as ConstructorParameters<typeof EnvHttpProxyAgent>[0]).compose(refusalsNamed);
+  } as ConstructorParameters<typeof EnvHttpProxyAgent>[0]).compose(
+    (dispatch) => (request, handler) => dispatch(request, noted(handler, { explained: proxyRefusal })),
+  );
 }
 
 /** An own list replaces that of Node.js, which contains the authorities of NODE_EXTRA_CA_CERTS and of the system, if it reads them. */
@@ -82,25 +84,13 @@ function named(connect: Connect): Connect {
 
 function proxyFault(error: Error): Error {
   const { code, syscall } = error as NodeJS.ErrnoException;
-  const status = /^Proxy response \((\d{3})\)/.exec(error.message)?.[1];
-  if (status !== undefined) return new ProxyFailed(`PROXY_${status}`, error);
   if (code === "UND_ERR_HEADERS_TIMEOUT" || code === "UND_ERR_CONNECT_TIMEOUT") return new ProxyFailed("PROXY_TIMEOUT", error);
-  return syscall === "connect" || syscall === "getaddrinfo" || code === "UND_ERR_PRX_CONN"
-    ? new ProxyFailed(`PROXY_${code === "UND_ERR_PRX_CONN" ? "CLOSED" : code}`, error)
-    : error;
+  if (code === "UND_ERR_PRX_CONN") return new ProxyFailed("PROXY_CLOSED", error);
+  return syscall === "connect" || syscall === "getaddrinfo" ? new ProxyFailed(`PROXY_${code}`, error) : proxyRefusal(error);
 }
 
-/** A proxy that asks for a password in an answer to `http:` is undici's error for an invalid argument. */
-const refusalsNamed: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (options, handler) =>
-  dispatch(options, {
-    onRequestStart: (...given) => handler.onRequestStart?.(...given),
-    onRequestUpgrade: (...given) => handler.onRequestUpgrade?.(...given),
-    onRequestSent: () => handler.onRequestSent?.(),
-    onBodySent: (chunk) => handler.onBodySent?.(chunk),
-    onResponseStarted: () => handler.onResponseStarted?.(),
-    onResponseStart: (...given) => handler.onResponseStart?.(...given),
-    onResponseData: (...given) => handler.onResponseData?.(...given),
-    onResponseEnd: (...given) => handler.onResponseEnd?.(...given),
-    onResponseError: (controller, error) =>
-      handler.onResponseError?.(controller, error.message.endsWith("(407)") ? new ProxyFailed("PROXY_407", error) : error),
-  });
+/** undici tells of a refusal only in words: at CONNECT, and as an invalid argument where a proxy asks for a password at `http:`. */
+function proxyRefusal(error: Error): Error {
+  const status = /^Proxy (?:response|Authentication Required) \((\d{3})\)/.exec(error.message)?.[1];
+  return status === undefined ? error : new ProxyFailed(`PROXY_${status}`, error);
+}

@@ -1,7 +1,7 @@
 import type { RequestHead } from "../grammar/contract.ts";
 
 /** Maximum characters of a key. Clients send UUIDs, which have 36. */
-export const IDEMPOTENCY_KEY_CHARACTERS = 256;
+const IDEMPOTENCY_KEY_CHARACTERS = 256;
 
 /** Visible ASCII without quotes, backslashes and commas. A comma would also join two headers. */
 const PLAIN = /^[\x21\x23-\x2b\x2d-\x5b\x5d-\x7e]+$/;

@@ -22,13 +22,16 @@ export interface RequestBytes {
   readonly isLegacy: boolean;
 }
 
-/** Converts the bytes of a request, which must be valid JSON, to the other protocol, for a model with these facts. Throws ConversionRefused. */
-export function convertRequest(from: ModelProtocol, bytes: Uint8Array, facts: ModelFacts): RequestBytes {
+/**
+ * Converts the bytes of a request, which must be valid JSON, to the other protocol, for a model with these facts. With `isOwn`, the result may
+ * take the place of `bytes` in their buffer, which nothing else may use then. Throws ConversionRefused.
+ */
+export function convertRequest(from: ModelProtocol, bytes: Uint8Array, facts: ModelFacts, isOwn = false): RequestBytes {
   const body = parseLongData(bytes);
   if (!isJsonObject(body)) throw new ConversionRefused("(body)", "expected an object");
   const written = writeRequest(from, body, from === "messages" ? "chat-completions" : "messages", facts);
   return {
-    body: writeLongData(written.body, bytes),
+    body: writeLongData(written.body, bytes, isOwn),
     toolNames: written.toolNames,
     dropped: written.dropped,
     stopSequences: written.stopSequences,
@@ -45,11 +48,11 @@ function asksForUsage(body: JsonObject): boolean {
 
 /**
  * The bytes of a request, which must be valid JSON, with the name and the parameters that are set for its model. Everything else stays as its
- * caller wrote it.
+ * caller wrote it. `isOwn` as for `convertRequest`.
  */
-export function setParameters(bytes: Uint8Array, facts: ModelFacts): Uint8Array {
+export function setParameters(bytes: Uint8Array, facts: ModelFacts, isOwn = false): Uint8Array {
   const body = parseLongData(bytes);
-  return isJsonObject(body) ? writeLongData(withParameters(body, facts), bytes) : bytes;
+  return isJsonObject(body) ? writeLongData(withParameters(body, facts), bytes, isOwn) : bytes;
 }
 
 /** The bytes of a request that was written. */
@@ -57,9 +60,13 @@ export function toBytes(body: JsonRecord): Uint8Array {
   return Buffer.from(wellFormedJson(writeExactly(body)));
 }
 
-/** The buffers that a message between threads moves instead of copying. */
-export function handedOver({ buffer, byteLength }: Uint8Array): ArrayBuffer[] {
-  // A slice of Node's shared pool cannot be moved without the whole pool. Large bodies are never slices of the pool, and longer than their room.
-  const isOwn = buffer.byteLength === byteLength || byteLength > 2 * ADDED_ROOM;
-  return buffer instanceof ArrayBuffer && isOwn ? [buffer] : [];
+/**
+ * The buffers that a message between threads moves instead of copying: those that hold these bytes alone, or with the room of a large body.
+ * `isOwn`: the bytes come from a conversion in this thread, so nothing else is in the buffer of a large result.
+ */
+export function handedOver({ buffer, byteOffset, byteLength }: Uint8Array, isOwn = false): ArrayBuffer[] {
+  const rest = buffer.byteLength - byteLength;
+  const isAlone = byteOffset === 0 && (rest === 0 || rest === ADDED_ROOM);
+  // Small results may be slices of Node's shared pool.
+  return buffer instanceof ArrayBuffer && (isAlone || (isOwn && byteLength > ADDED_ROOM)) ? [buffer] : [];
 }

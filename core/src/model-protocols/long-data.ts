@@ -43,11 +43,11 @@ export function parseLongData(bytes: Uint8Array): unknown {
 }
 
 /**
- * The bytes of a JSON text, without lone surrogates, in which the data that `parseLongData` left out of `source` is whole. They may take the
- * place of `source`, because a second copy of a large request would double its memory: `source` must not be used afterwards. Throws as
- * `JSON.stringify`.
+ * The bytes of a JSON text, without lone surrogates, in which the data that `parseLongData` left out of `source` is whole. With `isOwn`, they
+ * may take the place of `source` and of what follows it in its buffer, because a second copy of a large request would double its memory: then
+ * nothing else may use the buffer. Throws as `JSON.stringify`.
  */
-export function writeLongData(value: object, source: Uint8Array): Uint8Array {
+export function writeLongData(value: object, source: Uint8Array, isOwn = false): Uint8Array {
   const [first, ...others] = wellFormedJson(writeExactly(value)).split(MARK);
   const parts: Part[] = [];
   let length = 0;
@@ -63,7 +63,7 @@ export function writeLongData(value: object, source: Uint8Array): Uint8Array {
   }
   if (parts.length === 1) return parts[0]!.bytes;
   const room = new Uint8Array(source.buffer, source.byteOffset);
-  const placed = length <= room.length ? inPlace(parts) : undefined;
+  const placed = isOwn && length <= room.length ? inPlace(parts) : undefined;
   const written = placed ? room : new Uint8Array(length);
   for (const { bytes, to } of placed ?? parts) written.set(bytes, to);
   return written.subarray(0, length);

@@ -43,20 +43,20 @@ export interface Refusal {
   readonly details: JsonObject | undefined;
 }
 
-/** Does one job. Never throws. */
-export function runConversion(job: ConversionJob): ConversionResult {
+/** Does one job. `isOwn`: nothing else uses the buffer of its bytes, which the result may take. Never throws. */
+export function runConversion(job: ConversionJob, isOwn = false): ConversionResult {
   try {
     switch (job.kind) {
       case "convert":
-        return { request: convertRequest(job.from, job.bytes, job.facts) };
+        return { request: convertRequest(job.from, job.bytes, job.facts, isOwn) };
       case "parameters":
-        return { changed: setParameters(job.bytes, job.facts), dropped: [] };
+        return { changed: setParameters(job.bytes, job.facts, isOwn), dropped: [] };
       case "lighten": {
         const body = parseLongData(job.bytes);
         const lighter = isJsonObject(body) ? withoutRefusedPart(job.protocol, body, job.status, job.error) : undefined;
         if (!lighter) return { unchanged: true };
         const { dropped, stopSequences } = lighter;
-        return { changed: writeLongData(lighter.body, job.bytes), dropped, stopSequences };
+        return { changed: writeLongData(lighter.body, job.bytes, isOwn), dropped, stopSequences };
       }
     }
   } catch (error) {

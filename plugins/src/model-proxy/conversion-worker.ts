@@ -1,8 +1,10 @@
 import { listenForJobs } from "@portico/core/kit";
 import { handedOver } from "@portico/core/model-protocols";
-import { runConversion } from "./conversion-job.ts";
+import { type ConversionJob, runConversion } from "./conversion-job.ts";
 
 // Runs in a worker thread, for large bodies: parsing them on the event loop would delay all other callers.
-listenForJobs(runConversion, (result) =>
-  "request" in result ? handedOver(result.request.body) : "changed" in result ? handedOver(result.changed) : [],
+listenForJobs(
+  (job: ConversionJob) => runConversion(job, true),
+  (result) =>
+    "request" in result ? handedOver(result.request.body, true) : "changed" in result ? handedOver(result.changed, true) : [],
 );

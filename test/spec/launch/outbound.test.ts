@@ -16,6 +16,7 @@ import { startMcpHttpServer } from "../../harness/mcp-http-server.ts";
 import { startMcpSseServer } from "../../harness/mcp-sse-server.ts";
 import { hasTools } from "../../harness/oracle.ts";
 import { hasOpenssl, makeCertificate } from "../../harness/own-certificate.ts";
+import { PROVIDER_KEY } from "../../harness/proxy-app.ts";
 import { startPortico, temporaryFolder } from "../../harness/portico-process.ts";
 import { openNode } from "../../harness/run-node.ts";
 
@@ -27,9 +28,10 @@ function outboundTo(port: number, more: object = {}, user = ""): PlatformSetting
   return (v.parse(platformSchema, { outbound }) as PlatformSettings).outbound;
 }
 
-/** Sends one call of a provider, and returns the status of its answer. */
-async function callProvider(outbound: PlatformSettings["outbound"], baseUrl: string, timeouts: object = {}): Promise<number> {
-  const provider = { id: "main", protocol: "messages", baseUrl, models: ["echo-large"], timeouts };
+/** Sends one call of a provider at a base URL, or with these settings, and returns the status of its answer. */
+async function callProvider(outbound: PlatformSettings["outbound"], at: string | object, timeouts: object = {}): Promise<number> {
+  const own = typeof at === "string" ? { protocol: "messages", baseUrl: at } : at;
+  const provider = { id: "main", models: ["echo-large"], timeouts, ...own };
   const { providers } = v.parse(platformSchema, { providers: [provider] }) as PlatformSettings;
   const [chosen] = await chooseProviders({ providers, autoProviders: false, outbound }, { env: {} });
   const { port, close } = await openAdapter(chosen!.adapter, [systemClock()]);
@@ -103,6 +105,16 @@ describe("outbound.proxy: calls of providers", () => {
     const call = callProvider(outboundTo(9), "https://vendor.test/v1");
     await expect(call).rejects.toThrow('Provider "main" could not be reached (PROXY_ECONNREFUSED)');
   });
+});
+
+it("outbound.proxy: a provider of the protocol ai-sdk passes through the proxy, with the `fetch` that its package gets", async () => {
+  await using upstream = await startFakeUpstream();
+  const address = new URL(upstream.baseUrl);
+  await using proxy = await startForwardProxy({ servers: { "vendor.test:80": Number(address.port) } });
+  const sdk = { protocol: "ai-sdk", package: "@ai-sdk/anthropic", create: "createAnthropic", baseUrl: undefined };
+  const options = { baseURL: `http://vendor.test${address.pathname}` };
+  expect(await callProvider(outboundTo(proxy.port), { ...sdk, options, credential: PROVIDER_KEY })).toBe(200);
+  expect(proxy.passed).toEqual([`POST http://vendor.test${address.pathname}/messages`]);
 });
 
 describe.runIf(hasOpenssl())("outbound.ca", () => {

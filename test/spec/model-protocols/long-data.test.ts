@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { convertRequest, setParameters } from "../../../core/src/model-protocols/convert-bytes.ts";
+import { convertRequest, handedOver, setParameters } from "../../../core/src/model-protocols/convert-bytes.ts";
 import { dataLength, parseLongData, writeLongData } from "../../../core/src/model-protocols/long-data.ts";
 import { convertToResponses } from "../../../core/src/model-protocols/responses/convert-to-responses.ts";
 import { writeRequest } from "../../../core/src/model-protocols/write-request.ts";
@@ -89,8 +89,12 @@ describe("requests with long data", () => {
       },
     ],
   ] as const)("are converted as the whole document: %s", (_what, from, body) => {
-    const converted = convertRequest(from, bytesOf(body), {});
-    expect(Buffer.compare(Buffer.from(converted.body), Buffer.from(JSON.stringify(whole(from, body))))).toBe(0);
+    for (const isOwn of [false, true]) {
+      const bytes = bytesOf(body);
+      const converted = convertRequest(from, bytes, {}, isOwn);
+      expect(Buffer.compare(Buffer.from(converted.body), Buffer.from(JSON.stringify(whole(from, body)))), `${isOwn}`).toBe(0);
+      if (!isOwn) expect(Buffer.compare(bytes, bytesOf(body)), "the bytes of the caller stay as they are").toBe(0);
+    }
   });
 
   it("are converted to Responses", () => {
@@ -112,7 +116,7 @@ describe("requests with long data", () => {
           ...names.flatMap((name) => [of[name as keyof typeof given], "c".repeat(between)]),
         ];
         const expected = JSON.stringify(ordered(given));
-        expect(Buffer.compare(Buffer.from(writeLongData(ordered(from), bytes)), Buffer.from(expected))).toBe(0);
+        expect(Buffer.compare(Buffer.from(writeLongData(ordered(from), bytes, true)), Buffer.from(expected))).toBe(0);
       }),
       { numRuns: 60 },
     );
@@ -148,7 +152,7 @@ describe("requests with long data", () => {
         const bytes = hasRoom ? inRoom(text) : Buffer.from(text);
         const expected: Record<string, Record<string, unknown>> = JSON.parse(text);
         const parsed = parseLongData(bytes) as typeof expected;
-        expect(Buffer.compare(Buffer.from(writeLongData(parsed, bytes)), Buffer.from(JSON.stringify(expected)))).toBe(0);
+        expect(Buffer.compare(Buffer.from(writeLongData(parsed, bytes, true)), Buffer.from(JSON.stringify(expected)))).toBe(0);
         for (const [name, members] of Object.entries(expected))
           for (const [inner, value] of Object.entries(members))
             if (typeof value === "string") expect(dataLength(parsed[name]![inner] as string)).toBe(value.length);
@@ -163,6 +167,17 @@ describe("requests with long data", () => {
       const written = writeLongData(parseLongData(Buffer.from(text)) as object, Buffer.from(text));
       expect(Buffer.compare(Buffer.from(written), Buffer.from(JSON.stringify(JSON.parse(text)))), String(before)).toBe(0);
     }
+  });
+
+  it("are moved to another thread only with a buffer that holds nothing else", () => {
+    const room = 64 * 1024;
+    const buffer = new ArrayBuffer(4 * MIB);
+    expect(handedOver(new Uint8Array(buffer))).toEqual([buffer]);
+    expect(handedOver(new Uint8Array(buffer, 0, 4 * MIB - room))).toEqual([buffer]);
+    expect(handedOver(new Uint8Array(buffer, 0, 2 * MIB))).toEqual([]);
+    expect(handedOver(new Uint8Array(buffer, room))).toEqual([]);
+    expect(handedOver(new Uint8Array(buffer, 0, 2 * MIB), true)).toEqual([buffer]);
+    expect(handedOver(Buffer.from("a small one"), true)).toEqual([]);
   });
 
   it("are parsed without the rest of their data", () => {

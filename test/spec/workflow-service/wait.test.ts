@@ -1,8 +1,7 @@
 import { createManualClock } from "@portico/adapters/clock/manual";
 import { preferredWaitMs } from "@portico/core/kit";
-import { toOpenAPI } from "@portico/core/openapi";
-import { workflowServiceContract } from "@portico/plugins/workflow-service/contract";
 import { describe, expect, it } from "vitest";
+import { routesWithHeader } from "../../harness/routes-with-header.ts";
 import { createScriptedNodes } from "../../harness/scripted-node.ts";
 import { startWorkflowService, type WorkflowService } from "../../harness/workflow-app.ts";
 
@@ -107,14 +106,7 @@ describe("a read of a run with `Prefer: wait` (an extension)", () => {
 });
 
 it("the OpenAPI document names the header `Prefer` for each call that waits", () => {
-  const security = { service: { type: "apiKey", in: "header", name: "X-Workflow-Service-Token" } } as const;
-  const { paths } = toOpenAPI({ title: "t", version: "1" }, { workflows: workflowServiceContract }, { security });
-  const named = Object.values(paths)
-    .flatMap((methods) => Object.values(methods))
-    .filter(({ parameters = [] }) => parameters.some((each) => each.in === "header" && each.name === "Prefer"));
-  expect(named.map(({ operationId }) => operationId).toSorted()).toEqual(
-    ["rerun", "resume", "run", "start", "trigger"].map((name) => `workflows.${name}`),
-  );
+  expect(routesWithHeader("Prefer")).toEqual(["rerun", "resume", "run", "start", "trigger"].map((name) => `workflows.${name}`));
 });
 
 it.each([

@@ -37,13 +37,14 @@ export interface RefusedParts {
 /**
  * Converts the bytes of a Messages request to a request of OpenAI's Responses API, without the parts that the provider does not accept.
  * `owner` is a short name for the provider, in letters and digits: only reasoning that this provider gave is sent back to it. `facts` are
- * those of the model: its name and its parameters are set in the converted request. Throws ConversionRefused.
+ * those of the model: its name and its parameters are set in the converted request. `isOwn` as for `convertRequest`. Throws ConversionRefused.
  */
 export function convertToResponses(
   bytes: Uint8Array,
   owner: string,
   refused: RefusedParts = { parts: [], ofModels: new Map() },
   facts: ModelFacts = {},
+  isOwn = false,
 ): ResponsesRequestBytes {
   const body = parse(bytes);
   if (!isJsonObject(body)) throw new ConversionRefused("(body)", "expected a JSON object");
@@ -59,7 +60,7 @@ export function convertToResponses(
     return rest !== undefined;
   });
   return {
-    body: write(request.body, bytes),
+    body: write(request.body, bytes, isOwn),
     model: body.model,
     isStream: request.isStream,
     dropped: [...new Set([...(lighter?.dropped ?? []), ...request.dropped])],
@@ -78,9 +79,9 @@ function parse(bytes: Uint8Array): unknown {
   }
 }
 
-function write(body: object, source: Uint8Array): Uint8Array {
+function write(body: object, source: Uint8Array, isOwn: boolean): Uint8Array {
   try {
-    return writeLongData(body, source);
+    return writeLongData(body, source, isOwn);
   } catch (cause) {
     // JSON.parse accepts any depth, but JSON.stringify does not.
     if (cause instanceof RangeError) throw new ConversionRefused("(body)", "is nested too deeply");
