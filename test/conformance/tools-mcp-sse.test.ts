@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { listen, startMcpHttpServer } from "../harness/mcp-http-server.ts";
 import { type McpSseServer, startMcpSseServer } from "../harness/mcp-sse-server.ts";
 import { hasTools } from "../harness/oracle.ts";
-import { run, useMcpTools } from "./open-mcp-tools.ts";
+import { run, useMcpTools } from "../harness/open-mcp-tools.ts";
 
 const patient = { timeout: 30_000, interval: 20 };
 const isPossible = hasTools("test/oracles", "Tests of MCP servers of 2024-11-05");

@@ -14,7 +14,7 @@ import { serveRequests, startMcpHttpServer } from "../harness/mcp-http-server.ts
 import { createToolsServer, type HangingCalls } from "../harness/mcp-tools-server.ts";
 import { startRawMcpServer } from "../harness/raw-mcp-server.ts";
 import { openAdapter } from "./open-adapter.ts";
-import { type OpenMcpTools, run, useMcpTools } from "./open-mcp-tools.ts";
+import { type OpenMcpTools, run, useMcpTools } from "../harness/open-mcp-tools.ts";
 
 const program = { command: process.execPath, args: [join(import.meta.dirname, "processes/mcp-server.ts")] };
 const stubborn = { ...program, args: [...program.args, "stubborn"] };

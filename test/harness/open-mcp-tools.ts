@@ -3,7 +3,7 @@ import { createMemoryTelemetry, type MemoryTelemetry, memoryTelemetry } from "@p
 import { mcpTools, type McpToolsOptions } from "@portico/adapters/tools/mcp";
 import type { Adapter, ports } from "@portico/core";
 import { afterEach } from "vitest";
-import { openAdapter } from "./open-adapter.ts";
+import { openAdapter } from "../conformance/open-adapter.ts";
 
 /** The tools of one MCP server, with the id `shop`. */
 export interface OpenMcpTools {
