@@ -8,6 +8,7 @@ export const serviceCommands = {
   attachments: async () => (await import("./commands/attachments.ts")).attachmentsCommand,
   user: async () => (await import("./commands/user.ts")).userCommand,
   ask: async () => (await import("./commands/ask.ts")).askCommand,
+  agent: async () => (await import("./commands/agent.ts")).agentCommand,
   approvals: async () => (await import("./commands/approvals.ts")).approvalsCommand,
   grant: async () => (await import("./commands/grant.ts")).grantCommand,
   workflow: async () => (await import("./commands/workflow.ts")).workflowCommand,

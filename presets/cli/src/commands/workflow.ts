@@ -53,16 +53,11 @@ const testCommand = defineCommand({
     ...settingsFlags,
   },
   async run({ args }) {
-    const [{ testDefinitions }, { caseLines }, { EXIT }, { printableJson }] = await Promise.all([
+    const [{ testDefinitions }, { printResults }] = await Promise.all([
       import("../workflows/test-definitions.ts"),
-      import("../workflows/test-definitions.ts"),
-      import("../exit-codes.ts"),
-      import("../terminal.ts"),
+      import("../case-lines.ts"),
     ]);
-    const results = await testDefinitions(args, args._);
-    console.log(args.json ? printableJson(results, 2) : caseLines(results));
-    const isOk = results.every(({ cases }) => cases.every((each) => each.isOk));
-    process.exitCode = isOk ? EXIT.ok : EXIT.failed;
+    await printResults(await testDefinitions(args, args._), args.json);
   },
 });
 

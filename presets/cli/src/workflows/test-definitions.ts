@@ -1,24 +1,17 @@
 import { writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { caseFileOfRun } from "@portico/plugins/workflow-service/client";
-import type { TestedCase } from "@portico/plugins/workflow-service/definition-tests";
 import { readCases } from "@portico/presets/platform/workflow-tests/case-file";
 import { rulesOfCases, secretsOfCases, unknownIds } from "@portico/presets/platform/workflow-tests/prepare-cases";
 import { runCase } from "@portico/presets/platform/workflow-tests/run-case";
+import type { FileResult } from "../case-lines.ts";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
 import { readNamedFile } from "../read-options.ts";
 import { readSettings } from "../read-settings.ts";
 import type { SettingsFlags } from "../settings-flags.ts";
-import { printable } from "../terminal.ts";
 import { readDefinitionFile } from "./check-files.ts";
 import { readNodeRules } from "./node-rules.ts";
 import type { RunDetail, RunName, RunningService } from "./running-service.ts";
-
-/** The results of one file of cases. */
-interface FileResult {
-  readonly file: string;
-  readonly cases: readonly Omit<TestedCase, "found">[];
-}
 
 /**
  * Run the cases of these files one after another. Calls nothing outside the process. Throws CommandFailed: 66 if a file cannot be read, 1 if a
@@ -50,19 +43,6 @@ export async function testDefinitions(flags: SettingsFlags, files: readonly stri
     results.push({ file, cases: done });
   }
   return results;
-}
-
-/** The results for a person: one line for each case, followed by its differences, and a summary. */
-export function caseLines(results: readonly FileResult[]): string {
-  const lines = results.flatMap(({ file, cases }) =>
-    cases.flatMap(({ name, isOk, differences }) => [
-      `${isOk ? "ok" : "FAILED"}  ${file}: ${name}`,
-      ...differences.map((difference) => `        ${difference}`),
-    ]),
-  );
-  const cases = results.flatMap((result) => result.cases);
-  const failed = cases.filter(({ isOk }) => !isOk).length;
-  return [...lines.map(printable), `${cases.length - failed} passed, ${failed} failed`].join("\n");
 }
 
 const MASK = "***";

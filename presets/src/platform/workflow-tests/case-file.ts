@@ -1,7 +1,7 @@
 import { jsonObject, record } from "@portico/core";
 import { RUN_STATUSES } from "@portico/plugins/workflow-service/contract";
 import * as v from "valibot";
-import { parseDocument } from "yaml";
+import { type CaseProblems, readCaseText } from "../cases/read-cases.ts";
 
 const object = jsonObject;
 const text = v.pipe(v.string(), v.nonEmpty());
@@ -60,31 +60,11 @@ export type WrittenCases = v.InferOutput<typeof caseFile>;
 export type CasesOfText = Omit<WrittenCases, "definition">;
 
 /** Read the text of a file of cases. */
-export function readCases(text: string): { readonly cases: WrittenCases } | { readonly problems: readonly string[] } {
-  return parsed(caseFile, text);
+export function readCases(text: string): { readonly cases: WrittenCases } | CaseProblems {
+  return readCaseText(caseFile, text);
 }
 
 /** The same without `definition`. */
-export function readCasesOfText(text: string): { readonly cases: CasesOfText } | { readonly problems: readonly string[] } {
-  return parsed(casesOfText, text);
-}
-
-function parsed<T extends CasesOfText>(
-  schema: v.GenericSchema<unknown, T>,
-  text: string,
-): { readonly cases: T } | { readonly problems: readonly string[] } {
-  const document = parseDocument(text, { version: "1.2", schema: "core", prettyErrors: true });
-  const [fault] = document.errors;
-  if (fault) return { problems: [`Invalid YAML: ${fault.message.split("\n")[0]}`] };
-  let value: unknown;
-  try {
-    value = document.toJS({ maxAliasCount: 1000 });
-  } catch {
-    return { problems: ["Invalid YAML: too many aliases"] };
-  }
-  const { success, output, issues } = v.safeParse(schema, value);
-  if (!success) return { problems: issues.map((issue) => `${v.getDotPath(issue) ?? "document"}: ${issue.message}`) };
-  const names = output.cases.map(({ name }) => name);
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
-  return twice === undefined ? { cases: output } : { problems: [`Two cases have the name "${twice}"`] };
+export function readCasesOfText(text: string): { readonly cases: CasesOfText } | CaseProblems {
+  return readCaseText(casesOfText, text);
 }

@@ -10,9 +10,9 @@ import type { workflowServiceContract } from "@portico/plugins/workflow-service/
 import type { TestedCase } from "@portico/plugins/workflow-service/definition-tests";
 import { createGrants } from "@portico/plugins/workflow-service/grants";
 import type { TestCase } from "./case-file.ts";
-import { jsonDifference } from "./json-difference.ts";
+import { jsonDifference } from "../cases/json-difference.ts";
 import { idWithoutPlaces, scriptedNodes } from "./scripted-nodes.ts";
-import { silentTelemetry } from "./silent-telemetry.ts";
+import { silentTelemetry } from "../cases/silent-telemetry.ts";
 
 type RunDetail = CallResult<typeof workflowServiceContract.run>;
 
