@@ -68,6 +68,10 @@ export const workflowDefinition = v.object({
   dslPath: text,
   parameters: record(text, json),
   timeoutMs: v.number(),
+  /** How many runs go on at the same time. `key`: the template, if the limit applies to runs with the same key. */
+  concurrency: v.optional(
+    v.object({ limit: v.number(), key: v.optional(text), overflow: v.picklist(["queue", "refuse", "replace"]) }),
+  ),
   /** The fields by which runs can be found. */
   search: v.optional(v.object({ parameters: v.array(text), outputs: v.array(text) })),
   nodes: v.array(
@@ -145,6 +149,8 @@ const runDetail = v.object({
   status,
   startedAt: text,
   taskBoardBound: v.boolean(),
+  /** It waits until an earlier run of its workflow ends. */
+  queued: v.optional(v.literal(true)),
   completedAt: v.optional(text),
   totalDurationMs: v.optional(v.number()),
   nodeResults: v.optional(record(text, nodeResult)),
@@ -213,7 +219,9 @@ const {
 } = workflowErrors;
 const guarded = { unauthorized, workflow_service_not_initialized };
 const reading = { ...guarded, store_unavailable };
-const starting = { ...reading, workflow_not_found, workflow_owner_fenced, run_not_reserved, invalid_parameters };
+/** Of definitions with `concurrency`. */
+const beyond = { workflow_busy: workflowErrors.workflow_busy, workflow_queue_full: workflowErrors.workflow_queue_full };
+const starting = { ...reading, ...beyond, workflow_not_found, workflow_owner_fenced, run_not_reserved, invalid_parameters };
 const keyed = {
   idempotency_key_invalid: workflowErrors.idempotency_key_invalid,
   idempotency_key_reused: workflowErrors.idempotency_key_reused,
@@ -242,6 +250,8 @@ const schedule = v.object({
   last: v.optional(text),
   /** The number of planned times that wait for the end of the run before them. Absent if none waits. */
   waiting: v.optional(v.number()),
+  /** The newest planned time that started nothing, because the workflow's `concurrency` refused it: ISO 8601, and the code of the error. */
+  lastRefused: v.optional(v.object({ plannedAt: text, code: text })),
   /** Why it does not start anything. */
   fault: v.optional(text),
 });
@@ -423,6 +433,7 @@ export const workflowServiceContract = defineContract(
       success: startedOrEnded({ resumes: text, duplicate: v.optional(v.literal(true)) }),
       errors: {
         ...granted,
+        ...beyond,
         run_not_reserved,
         run_not_resumable: workflowErrors.run_not_resumable,
         run_resumed: workflowErrors.run_resumed,

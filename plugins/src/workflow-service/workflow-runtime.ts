@@ -26,6 +26,7 @@ import { createIsLive, createCancelRun, settleRuns } from "./service/stop-runs.t
 import { createNodeTable } from "./kinds/node-table.ts";
 import { createStartChild, createStartRun, RUN_KIND, type StartRun } from "./service/start-runs.ts";
 import { createKeyedStarts, type KeyedStarts } from "./service/keyed-starts.ts";
+import { createRunSlots, replacedBy, type RunSlots } from "./service/run-slots.ts";
 import { createSweep } from "./service/sweep-runs.ts";
 
 /** The parts that the plugins and adapters of this area share. */
@@ -54,6 +55,8 @@ export interface WorkflowRuntime {
   readonly keyedStarts: KeyedStarts;
   readonly bindings: readonly Binding[];
   readonly startRun: StartRun;
+  /** The runs of workflows with `concurrency`. */
+  readonly slots: RunSlots;
   readonly keeper: SecretKeeper;
   /** Checks values from outside by the schemas of definitions. */
   readonly checks: SchemaChecks;
@@ -69,6 +72,8 @@ export const workflowRuntime: Port<WorkflowRuntime> = definePort<WorkflowRuntime
 /** Which source of documents has the definitions. */
 const SOURCE = "workflows";
 const SETTLE_MS = 5 * 60_000;
+/** A signal is lost only with a process, so that the wait for the chore is rare. */
+const REPAIR_MS = 30_000;
 const SWEEP_MS = 60 * 60_000;
 /** The first sweep runs soon, for services that do not run for an hour, but not at the start, which has enough work. */
 const FIRST_SWEEP_MS = 60_000;
@@ -156,7 +161,19 @@ export const workflowServiceRuntime = defineAdapter({
     });
     const checks = new SchemaChecks(clock);
     scope.onClose(() => checks.close());
+    const slots = createRunSlots({
+      records,
+      engine,
+      clock,
+      log: telemetry.log,
+      find: async (runId) => (await runs.find(runId))?.value,
+    });
+    const cancelRun = createCancelRun({ engine, runs, live, clock, slots, hints });
+    const evaluateBeside = evaluateInThread(clock, scope);
     const startRun = createStartRun({
+      slots,
+      evaluateBeside,
+      cancelRun,
       engine,
       runs,
       definitions,
@@ -168,12 +185,11 @@ export const workflowServiceRuntime = defineAdapter({
       telemetry,
       pathOf: (id) => catalogue.pathOf(id),
     });
-    const cancelRun = createCancelRun({ engine, runs, live, clock, hints });
     const files = given.blobs && createRunFiles({ records, blobs: given.blobs, clock, log: telemetry.log });
     const services: RunnerServices = {
       approvals: { links: approvalLinks, publicUrl: settings.publicUrl },
       ...{ clock, gates, telemetry, usage: given.usage, kinds: table.kinds, nodes: table.nodes, turns },
-      evaluateBeside: evaluateInThread(clock, scope),
+      evaluateBeside,
       owner: async (signal) => identity?.instanceOwner(signal),
       startChild: createStartChild({ catalogue, startRun, runs, definitions }),
       parametersOf: (workflowId) => catalogue.find(workflowId)?.parameters,
@@ -182,7 +198,7 @@ export const workflowServiceRuntime = defineAdapter({
         files &&
         filesOfRun({ files, limits: settings.files, ids, userFiles: given.userFiles, runId, grantUserId, held, secrecy }),
     };
-    engine.define<RunInput, void>(RUN_KIND, createRunWork({ runs, live, definitions, engine, log, services, keeper }), {
+    engine.define<RunInput, void>(RUN_KIND, createRunWork({ runs, live, definitions, engine, log, services, keeper, slots }), {
       onInterrupted: "resume",
       concurrency: RUN_CONCURRENCY,
     });
@@ -191,8 +207,16 @@ export const workflowServiceRuntime = defineAdapter({
       keepMs: keepingMs(settings.keepRuns),
     });
     engine.chore("settle-workflow-runs", { everyMs: SETTLE_MS }, (signal) =>
-      settleRuns({ engine, runs, live, clock, hints, instance }, signal),
+      settleRuns({ engine, runs, live, clock, slots, hints, instance }, signal),
     );
+    const repairing = {
+      cancel: async (runId: string, by: string) => void (await cancelRun(runId, replacedBy(by))),
+      limitOf(workflowId: string) {
+        const definition = catalogue.find(workflowId);
+        return definition && (definition.concurrency?.limit ?? Number.MAX_SAFE_INTEGER);
+      },
+    };
+    engine.chore("repair-workflow-slots", { everyMs: REPAIR_MS }, (signal) => slots.repair(repairing, signal));
     engine.chore("sweep-workflow-runs", { everyMs: SWEEP_MS, firstMs: FIRST_SWEEP_MS }, sweep);
     if (files) engine.chore("sweep-workflow-files", { everyMs: PENDING_SWEEP_MS }, files.sweep);
     engine.chore("count-workflow-versions", VERSIONS_COUNTED, async (signal) => {
@@ -216,6 +240,7 @@ export const workflowServiceRuntime = defineAdapter({
       keyedStarts,
       bindings: settings.bindings,
       startRun,
+      slots,
       keeper,
       checks,
       cancelRun,

@@ -44,6 +44,8 @@ interface TimedSchedule {
   readonly last?: string | undefined;
   /** The number of planned times that wait. Schedules of agents have none. */
   readonly waiting?: number | undefined;
+  /** The newest planned time that was refused. Schedules of agents have none. */
+  readonly lastRefused?: { readonly plannedAt: string; readonly code: string } | undefined;
   readonly fault?: string | undefined;
 }
 
@@ -52,11 +54,12 @@ export function scheduleTable<S extends TimedSchedule>(schedules: readonly S[], 
   return table(
     ["SCHEDULE", "TIMING", "STATE", "NEXT", "LAST START"],
     schedules.map((schedule) => {
-      const { name, cron, timeZone = "UTC", everyMs = 0, paused, next, last, waiting, fault } = schedule;
+      const { name, cron, timeZone = "UTC", everyMs = 0, paused, next, last, waiting, lastRefused, fault } = schedule;
+      const refused = lastRefused === undefined ? "" : `, refused ${lastRefused.plannedAt}`;
       return [
         `${ownerOf(schedule)}/${name}`,
         cron === undefined ? `every ${everyMs / 1000} s` : `${cron} ${timeZone}`,
-        fault ?? (paused ? "paused" : "active") + (waiting === undefined ? "" : `, ${waiting} waiting`),
+        fault ?? (paused ? "paused" : "active") + (waiting === undefined ? "" : `, ${waiting} waiting`) + refused,
         ...[next[0] ?? "", last ?? ""],
       ];
     }),

@@ -13,6 +13,8 @@ export interface ShownSchedule {
   readonly last?: string | undefined;
   /** The number of planned times that wait for the end of the start before them. */
   readonly waiting?: number | undefined;
+  /** The newest planned time that started nothing, because the workflow's limit refused it. */
+  readonly lastRefused?: { readonly plannedAt: string; readonly code: string } | undefined;
   readonly fault?: string | undefined;
   /** Starts it now. Returns the address of the run's page. */
   trigger(): Promise<string>;

@@ -16,6 +16,7 @@ export function applyEvent(run: FollowedRun, told: RunEvent, now: string): void 
   const nodes = run.nodeResults;
   switch (told.event) {
     case "workflow:node_start": {
+      delete run.queued;
       const { nodeId, type, name } = told.data;
       nodes[nodeId] ??= { type, ...(name !== undefined && { name }), status: "running", attempts: 1, startedAt: now };
       return;

@@ -2,7 +2,7 @@ import { RUN_SEARCH } from "@portico/core/contract";
 import { workflowServiceContract } from "@portico/plugins/workflow-service/contract";
 import { choiceFilter, FIELD, type RunColumn, type RunFilter, timeFilters, workColumns } from "../../blocks/runs/run-list.ts";
 import { routeTo } from "../../shell/route.svelte.ts";
-import { hasEnded, RUN_WORDS } from "./status-words.ts";
+import { hasEnded, RUN_WORDS, runWords } from "./status-words.ts";
 import type { FoundRun, SearchFields } from "./workflow-calls.ts";
 
 /** Parameters of a search that have a filter below, and those of its pages. All others have a text. */
@@ -68,7 +68,7 @@ export function runColumns(workflowId: string | undefined): readonly RunColumn<F
       ...{ id: "workflow", title: "Workflow", isShown: "unless" },
       cell: ({ workflowId: text }) => ({ as: "text", text, href: routeTo("workflows", text) }),
     },
-    { id: "status", title: "Status", isShown: "unless", cell: ({ status }) => ({ as: "status", ...RUN_WORDS[status] }) },
+    { id: "status", title: "Status", isShown: "unless", cell: (run) => ({ as: "status", ...runWords(run) }) },
     { id: "user", title: "User", isShown: "if", cell: ({ userId: text }) => (text ? { as: "text", text } : undefined) },
     { id: "parameters", title: "Parameters", isShown: "if", cell: (run) => fields(run.fields?.parameters) },
     { id: "outputs", title: "Outputs", isShown: "if", cell: (run) => fields(run.fields?.outputs) },

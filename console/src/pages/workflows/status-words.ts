@@ -15,6 +15,11 @@ export const RUN_WORDS: Readonly<Record<RunStatus, Words>> = {
   interrupted: { text: "Interrupted", tone: "bad" },
 };
 
+/** The words for a run. A run that waits for earlier runs of its workflow has the status `running`. */
+export function runWords({ status, queued }: { readonly status: RunStatus; readonly queued?: true | undefined }): Words {
+  return queued ? { text: "Queued", tone: "warn" } : RUN_WORDS[status];
+}
+
 export const NODE_WORDS: Readonly<Record<NodeStatus, Words>> = {
   running: { text: "Running", tone: "active" },
   waiting: { text: "Waiting", tone: "warn" },

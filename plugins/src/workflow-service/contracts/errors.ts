@@ -30,6 +30,7 @@ export const workflowErrors = defineErrors({
   gate_decided: { status: 409, message: "The gate was decided otherwise" },
   // Open points 15 say 409. The draft of the header suggests 422.
   idempotency_key_reused: { status: 409, message: "The Idempotency-Key was used with another body" },
+  workflow_busy: { status: 409, message: "As many runs of this workflow go on as its definition allows at the same time" },
   run_ended: { status: 409, message: "The run has ended" },
   run_not_resumable: { status: 409, message: "The run cannot be resumed" },
   definition_name_taken: {
@@ -46,6 +47,7 @@ export const workflowErrors = defineErrors({
   definition_invalid: { status: 422, message: "The definition has problems" },
   cases_invalid: { status: 422, message: "The cases cannot be executed" },
   precondition_required: { status: 428, message: "The header If-Match, or If-None-Match: *, is required" },
+  workflow_queue_full: { status: 429, message: "Too many runs of this workflow wait for earlier runs to end: try again later" },
   // The operator who starts the service sets the service token.
   workflow_service_not_initialized: { status: 503, message: "workflow_service_not_initialized" },
   // Another process owns the work. Callers must check for the run before they repeat a trigger.

@@ -20,6 +20,8 @@ export const COMMENT_LENGTH = 4096;
 export const WORKFLOW_DEPTH = 8;
 /** Maximum runs that execute at the same time. Runs that only wait do not count. */
 export const RUN_CONCURRENCY = 1024;
+/** Maximum runs that wait because of `concurrency`, for each workflow and key. One record lists them. */
+export const QUEUED_RUNS = 1000;
 /** Entries of a run's ledger are buffered, and written when they reach this number of bytes. */
 export const LEDGER_BYTES = 256 * 1024;
 /**

@@ -59,6 +59,9 @@ export const MISSED_TIMES = 1000;
 export const LONGEST_JITTER_MS = 60 * 60 * 1000;
 export const SHORTEST_INTERVAL_MS = 1000;
 
+/** Maximum of `concurrency.limit`. One record lists the runs that go on. */
+export const CONCURRENCY_LIMIT = 1000;
+
 export const RETRY_ATTEMPTS = 100;
 export const DEFAULT_RETRY_DELAY_MS = 1000;
 export const DEFAULT_RETRY_FACTOR = 2;

@@ -31,6 +31,17 @@ export interface Definition {
   readonly outputs?: Template | undefined;
   /** The fields by which its runs can be found. */
   readonly search?: SearchFields | undefined;
+  /** How many of its runs go on at the same time. Absent: any number. */
+  readonly concurrency?: Concurrency | undefined;
+}
+
+/** The limit of runs that go on at the same time, and what happens to a start beyond it. */
+export interface Concurrency {
+  /** Runs with the same key. */
+  readonly limit: number;
+  /** Over the parameters. Without it, all runs of the workflow share the limit. */
+  readonly key?: (Template & { readonly source: string }) | undefined;
+  readonly overflow: "queue" | "refuse" | "replace";
 }
 
 /** Paths of parameters and of final outputs: keys with dots between them. */

@@ -1,6 +1,6 @@
 import { jsonObject, maxCharacters, objectOnly } from "@portico/core/contract";
 import * as v from "valibot";
-import { duration, RETRY_ATTEMPTS, SEARCH_FIELDS } from "./definition-limits.ts";
+import { CONCURRENCY_LIMIT, duration, RETRY_ATTEMPTS, SEARCH_FIELDS } from "./definition-limits.ts";
 import { writtenSensitive } from "../secrecy/sensitive-paths.ts";
 import { writtenSchedules } from "./written-schedules.ts";
 
@@ -39,6 +39,36 @@ const retry = v.strictObject(
     maxDelay: v.optional(duration("Maximum delay; default `1h`.")),
   },
   "Write how often: `retry: { attempts: 3 }`",
+);
+
+const concurrency = v.strictObject(
+  {
+    limit: v.pipe(
+      v.number(),
+      v.integer("This is a whole number"),
+      v.minValue(1, "There is at least 1 run"),
+      v.maxValue(CONCURRENCY_LIMIT, `There are at most ${CONCURRENCY_LIMIT} runs`),
+      v.description("Maximum runs that go on at the same time."),
+    ),
+    key: v.optional(
+      v.pipe(
+        v.string(),
+        v.nonEmpty("A key has at least 1 character"),
+        v.description(
+          "A text with expressions over `parameters`. The limit applies to runs with the same key; default: to all runs.",
+        ),
+      ),
+    ),
+    overflow: v.optional(
+      v.pipe(
+        v.picklist(["queue", "refuse", "replace"]),
+        v.description(
+          "What happens to a start beyond the limit: its run waits; it is refused; or its run replaces the oldest run, which is cancelled. Default: `queue`.",
+        ),
+      ),
+    ),
+  },
+  "Write the limit: `concurrency: { limit: 1 }`",
 );
 
 const searchFields = (of: string) =>
@@ -136,6 +166,7 @@ export const writtenDocument = v.strictObject({
       v.description("Settings of every run."),
     ),
   ),
+  concurrency: v.optional(v.pipe(concurrency, v.description("How many runs go on at the same time; default: any number."))),
   schedules: v.optional(writtenSchedules),
   nodes: writtenGraph,
   onFailure: v.optional(

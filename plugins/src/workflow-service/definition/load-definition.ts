@@ -6,7 +6,7 @@ import { isRecord } from "@portico/core/contract";
 import { checkSearch } from "./check-search.ts";
 import { checkShape } from "./check-shape.ts";
 import { compileGraph } from "./compile-graph.ts";
-import { type Compiling, compileValue } from "./compile-template.ts";
+import { type Compiling, compileValue, hasTemplate } from "./compile-template.ts";
 import { createExpressions, type Expressions } from "../expressions/create-expressions.ts";
 import {
   DEFAULT_RUN_TIMEOUT_MS,
@@ -17,7 +17,7 @@ import {
   PROBLEMS_TOLD,
 } from "./definition-limits.ts";
 import type { DefinitionProblem } from "./definition-problem.ts";
-import { type Definition, type GraphNode, ON_FAILURE } from "./definition.ts";
+import { type Concurrency, type Definition, type GraphNode, ON_FAILURE } from "./definition.ts";
 import { isDefinitionId, writtenDocument } from "./document-schema.ts";
 import { readSource, type Source } from "./read-source.ts";
 import { compileSchedules } from "./written-schedules.ts";
@@ -174,6 +174,7 @@ function compile({ name, text, isStored }: DefinitionText, by: Compiling): Defin
   const onFailure = failing && compileOnFailure(failing, nodes ?? {}, after, by);
   const outputs = isRecord(usable["outputs"]) ? compileValue(usable["outputs"], ["outputs"], after, by) : undefined;
   const declaring = { parameters: usable["parameters"], outputs: usable["outputs"], graph };
+  const concurrency = written.concurrency && compileConcurrency(written.concurrency, by);
   const search = written.search && checkSearch(written.search, declaring, by);
   return {
     id,
@@ -189,7 +190,32 @@ function compile({ name, text, isStored }: DefinitionText, by: Compiling): Defin
     ...(onFailure && { onFailure }),
     ...(outputs && { outputs }),
     ...(search && { search }),
+    ...(concurrency && { concurrency }),
   };
+}
+
+/** The names of an expression that is evaluated before the run exists. */
+const BEFORE_RUN: Names = {
+  before: new Set(),
+  known: new Set(),
+  isInside: { map: false, loop: false },
+  secrets: new Set(),
+  isBeforeRun: true,
+};
+
+function compileConcurrency(
+  {
+    limit,
+    key,
+    overflow = "queue",
+  }: { readonly limit: number; readonly key?: string | undefined; readonly overflow?: Concurrency["overflow"] | undefined },
+  by: Compiling,
+): Concurrency {
+  if (key === undefined) return { limit, overflow };
+  if (!hasTemplate(key)) {
+    by.report(by.source.problem(["concurrency", "key"], "A key names parameters, such as `${{ parameters.customer }}`"));
+  }
+  return { limit, overflow, key: { ...compileValue(key, ["concurrency", "key"], BEFORE_RUN, by), source: key } };
 }
 
 /** Returns whether values can be checked against the schema. */

@@ -18,6 +18,8 @@ export interface Names {
   readonly gate?: readonly string[] | undefined;
   /** Whether it can name the `failure` of the run. */
   readonly hasFailure?: boolean | undefined;
+  /** Whether the run does not exist yet: it can name parameters only. */
+  readonly isBeforeRun?: boolean | undefined;
 }
 
 export interface NameProblem {
@@ -213,6 +215,8 @@ function walkChain(chain: Chain, at: Walk): void {
   const { root, start, keys, computed } = chain;
   const [first, second] = keys;
   const { names, report } = at;
+  if (names.isBeforeRun && root !== "parameters" && (ROOT_NAMES as readonly string[]).includes(root))
+    return report(start, `\`${root}\` is not known before the run: name \`parameters\` only`);
   switch (root) {
     case "parameters":
       return;

@@ -14,7 +14,7 @@ import {
 } from "./workflow-services.ts";
 import type { ListedFile } from "../files/run-files.ts";
 import { isResumable } from "../runs/resumable-results.ts";
-import type { RunRecord } from "../runs/run-record.ts";
+import { isQueued, type RunRecord } from "../runs/run-record.ts";
 import { waitForEnd } from "../service/follow-run.ts";
 import { isTerminal } from "../contracts/run-state.ts";
 
@@ -100,6 +100,7 @@ export function runSummary(run: RunRecord, completed: number | undefined) {
   return {
     ...{ runId, status, startedAt, nodeCount, completedNodeCount },
     taskBoardBound: isBound(run),
+    ...(isQueued(run) && { queued: true as const }),
     ...{ completedAt, totalDurationMs, error, usage },
     ...ownershipOf(run),
   };
@@ -145,6 +146,7 @@ function runDetail(run: RunRecord, { newer, entries, finalOutputs, files }: RunP
       const { workflowId, runId, status, startedAt, completedAt, totalDurationMs, error, usage, gates } = run;
       const head = {
         ...{ workflowId, runId, status, startedAt, taskBoardBound: isBound(run), completedAt, totalDurationMs, error, usage },
+        ...(isQueued(run) && { queued: true }),
         ...(isResumable(run, newer) && { resumable: true }),
         ...{ resumes: run.resumes?.runId, resumedBy: run.resumedBy?.runId },
         ...(gates?.[0] && { humanGate: gates[0] }),

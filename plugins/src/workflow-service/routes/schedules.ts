@@ -1,6 +1,6 @@
 import { auditActor, type RequestHead, ports } from "@portico/core";
 import { workflowErrors } from "../contracts/errors.ts";
-import { toServiceError } from "../service/start-runs.ts";
+import { isOverflow, toServiceError } from "../service/start-runs.ts";
 import { toStoreError, type WorkflowHandlers, type WorkflowServices } from "./workflow-services.ts";
 import type { Definition, WorkflowSchedule } from "../definition/definition.ts";
 import { scheduledRunId } from "../runs/run-id.ts";
@@ -28,10 +28,12 @@ export function listSchedules({ runtime, schedules }: WorkflowServices): Workflo
       if (!schedules) return { ...known, paused: false, next: [], fault: NO_SCHEDULES };
       try {
         const { isPaused, next, last, waiting } = await schedules.state(SCHEDULE_SOURCE, toSchedule(deployed));
+        const lastRefused = await runtime.slots.lastRefused(idOf(deployed));
         return {
           ...{ ...known, paused: isPaused, next: next.map(toText) },
           ...(last !== undefined && { last: toText(last) }),
           ...(waiting !== undefined && { waiting }),
+          ...(lastRefused && { lastRefused }),
         };
       } catch (error) {
         if (!(error instanceof RangeError)) return toStoreError(error);
@@ -73,7 +75,7 @@ export function resumeSchedule(services: WorkflowServices): WorkflowHandlers["re
  * a run of a schedule belongs to the schedule, too.
  */
 export function scheduleSource(runtime: WorkflowRuntime): ports.ScheduleSource {
-  const { catalogue, startRun, runs, cancelRun } = runtime;
+  const { catalogue, startRun, runs, slots, cancelRun } = runtime;
   const partsOf = (id: string) => id.split("/", 2) as [workflowId: string, name: string];
   const runIdOf = (id: string, plannedAt: number) => scheduledRunId(...partsOf(id), plannedAt);
   const isOpen = async (id: string) => {
@@ -91,9 +93,11 @@ export function scheduleSource(runtime: WorkflowRuntime): ports.ScheduleSource {
       if (!schedule) return;
       const runId = runIdOf(id, plannedAt);
       try {
-        const planned = { name, plannedAt: new Date(plannedAt).toISOString() };
+        const planned = { name, plannedAt: toText(plannedAt) };
         await startRun({ definition: definition!, parameters: schedule.parameters, runId, schedule: planned });
       } catch (error) {
+        // The limit of the definition refuses this time. A repetition would start it too late.
+        if (isOverflow(error)) return slots.noteRefused(id, { plannedAt: toText(plannedAt), code: error.code });
         // It was started before, and the process died before that was written down.
         if (!(error instanceof ports.RecordConflict && (await runs.find(runId)))) throw error;
       }

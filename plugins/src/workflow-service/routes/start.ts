@@ -1,7 +1,7 @@
 import { parseJsonBody, ports, writeAgain } from "@portico/core";
 import { workflowServiceContract } from "../contract.ts";
 import type { KeyedStart } from "../service/keyed-starts.ts";
-import { type RunOrder, toServiceError } from "../service/start-runs.ts";
+import { isOverflow, type RunOrder, toServiceError } from "../service/start-runs.ts";
 import { type WorkflowHandlers, type WorkflowServices, toStoreError, grantedRun } from "./workflow-services.ts";
 import type { Definition } from "../definition/definition.ts";
 import { workflowErrors } from "../contracts/errors.ts";
@@ -42,7 +42,14 @@ async function triggered(
     const known = await knownOf(key, order.definition.id);
     if (known) return known;
     const runId = newRunId(ids, clock.now());
-    return { ...(await startRun({ ...order, runId, writes: [key.write(runId)] })), status: "started" };
+    try {
+      return { ...(await startRun({ ...order, runId, writes: [key.write(runId)] })), status: "started" };
+    } catch (error) {
+      // The run that takes the slot may be the one that another call with this key has just started.
+      const other = isOverflow(error) ? await knownOf(key, order.definition.id) : undefined;
+      if (!other) throw error;
+      return other;
+    }
   });
 }
 
@@ -124,7 +131,7 @@ export async function startOnce(
     try {
       return await startGranted(services, grant, definition, body, more);
     } catch (error) {
-      if (!(error instanceof ports.RecordConflict)) throw error;
+      if (!(error instanceof ports.RecordConflict || isOverflow(error))) throw error;
       const other = (await knownOf(more.key, grant.workflowId)) ?? (await runOfGrant(services, grant, body.idempotencyKey));
       if (!other) throw error;
       return other;

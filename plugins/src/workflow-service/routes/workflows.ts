@@ -47,14 +47,34 @@ const PROBLEMS_SHOWN = 3;
 
 /** The public view of a definition: its parameters and its graph. The inputs of nodes are not shown, because they reveal internal details. */
 export function definitionPage(definition: Definition, dslPath: string) {
-  const { id, name, description, creator, parameters, timeoutMs, graph, search, onFailure } = definition;
+  const { id, name, description, creator, parameters, timeoutMs, concurrency, graph, search, onFailure } = definition;
   const nodes = [...shownNodes(graph, undefined)];
   const searched = search && { search: { parameters: [...search.parameters], outputs: [...search.outputs] } };
+  const limited = concurrency && {
+    concurrency: {
+      limit: concurrency.limit,
+      ...(concurrency.key && { key: concurrency.key.source }),
+      overflow: concurrency.overflow,
+    },
+  };
   const failing = onFailure && {
     onFailure: { type: onFailure.rules.type, ...(onFailure.name !== undefined && { name: onFailure.name }) },
   };
   const nodeCount = graph.nodes.size;
-  return { id, name, description, creator, nodeCount, dslPath, parameters, timeoutMs, ...searched, nodes, ...failing };
+  return {
+    id,
+    name,
+    description,
+    creator,
+    nodeCount,
+    dslPath,
+    parameters,
+    timeoutMs,
+    ...limited,
+    ...searched,
+    nodes,
+    ...failing,
+  };
 }
 
 function lastRunOf(run: RunRecord) {

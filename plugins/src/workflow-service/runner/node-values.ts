@@ -9,6 +9,7 @@ import {
   type Template,
   TurnUsed,
 } from "../expressions/expression.ts";
+import type { EvaluateBeside } from "../expressions/expression-thread.ts";
 import { turnBudget } from "../expressions/turn-budget.ts";
 import { type Frame, type Running, scopeOf } from "./running.ts";
 import { checkShape, kindInWords } from "../definition/check-shape.ts";
@@ -19,14 +20,30 @@ import type { Hidden } from "../secrecy/secret-keeper.ts";
  * one by one before that: in later turns of the event loop, and those that take long in a thread. Throws what `evaluate` throws, and the
  * signals' reasons.
  */
-export async function evaluated<T>(
+export function evaluated<T>(
   running: Running,
   frame: Frame,
   expressions: Iterable<Expression>,
   evaluate: (scope: ExpressionScope) => T,
 ): Promise<T> {
+  const { evaluateBeside } = running.services;
+  const signal = () => AbortSignal.any([frame.signal, running.context.signal]);
+  return evaluatedIn((results) => scopeOf(running, frame, results), { expressions, evaluate, evaluateBeside, signal });
+}
+
+/** The same, outside of a run. `signal` is asked for only if the evaluation has to wait. */
+export async function evaluatedIn<T>(
+  scopeWith: (results: Map<string, Evaluated>) => ExpressionScope,
+  given: {
+    readonly expressions: Iterable<Expression>;
+    readonly evaluate: (scope: ExpressionScope) => T;
+    readonly evaluateBeside: EvaluateBeside;
+    readonly signal: () => AbortSignal;
+  },
+): Promise<T> {
+  const { expressions, evaluate, evaluateBeside } = given;
   const results = new Map<string, Evaluated>();
-  const scope = scopeOf(running, frame, results);
+  const scope = scopeWith(results);
   let stopped: TakesLong | TurnUsed | undefined;
   try {
     return evaluate(scope);
@@ -34,10 +51,10 @@ export async function evaluated<T>(
     if (!isStopped(error)) throw error;
     stopped = error;
   }
-  const signal = AbortSignal.any([frame.signal, running.context.signal]);
+  const signal = given.signal();
   const advance = advancing([...expressions], scope);
   while (stopped) {
-    if (stopped instanceof TakesLong) results.set(stopped.source, await running.services.evaluateBeside(stopped, signal));
+    if (stopped instanceof TakesLong) results.set(stopped.source, await evaluateBeside(stopped, signal));
     stopped = await turnBudget.later(advance, signal);
   }
   // All results are known, and what was made of secrets as well.

@@ -10,6 +10,7 @@ import { type FieldValues, readFields, endedRun, type RunEnd, type RunError, typ
 import type { RunRecords } from "../runs/run-records.ts";
 import { isTerminal } from "../contracts/run-state.ts";
 import type { StoredDefinitions } from "../runs/stored-definitions.ts";
+import { type RunSlots, TURN, type Turn } from "../service/run-slots.ts";
 import { assertSize, filledIn } from "./node-values.ts";
 import { Deadline } from "./deadline.ts";
 import { type EarlierNodes, readEarlierNodes } from "./earlier-nodes.ts";
@@ -40,6 +41,7 @@ interface RunWorkGiven {
   readonly log: ports.EventLog;
   readonly services: RunnerServices;
   readonly keeper: SecretKeeper;
+  readonly slots: RunSlots;
 }
 
 /** The end of a run, before it is stored. */
@@ -104,7 +106,7 @@ async function takeFiles(
 
 /** The work with which the engine executes runs. An error in a run is the end of the run, not a failure of the work. */
 export function createRunWork(given: RunWorkGiven) {
-  const { runs, live: liveRuns, definitions, engine, log, services, keeper } = given;
+  const { runs, live: liveRuns, definitions, engine, log, services, keeper, slots } = given;
   const { clock } = services;
   const storeRetryOf = ({ signal }: ports.WorkContext): StoreRetry => ({ clock, signal, cancelledAttempts: CANCELLED_ATTEMPTS });
 
@@ -114,10 +116,11 @@ export function createRunWork(given: RunWorkGiven) {
   async function executeRun(context: ports.WorkContext, input: RunInput): Promise<void> {
     const { runId, parameters: value, hidden } = input;
     const storeRetry = storeRetryOf(context);
-    const stored = await retryWhileStoreAway(storeRetry, () => runs.find(runId));
+    let stored = await retryWhileStoreAway(storeRetry, () => runs.find(runId));
+    if (!stored) return;
+    let record = stored.value;
     // The run has ended, but the process died before the engine recorded the end of the work.
-    if (!stored || isTerminal(stored.value.status)) return;
-    const record = stored.value;
+    if (isTerminal(record.status)) return retryWhileStoreAway(storeRetry, () => slots.recall(record));
     const trace = services.telemetry.work({
       ...{ kind: "run", workflow: record.workflowId, run: runId },
       ...{ attempt: context.attempt, traceparent: input.traceparent },
@@ -128,6 +131,8 @@ export function createRunWork(given: RunWorkGiven) {
     let earlier: EarlierNodes | undefined;
     let isOver = false;
     try {
+      if (record.slot?.waits) record = await atItsTurn(context, record);
+      if (record !== stored.value) stored = undefined;
       await trace.run(() => {
         const about = { runId, workflow: record.workflowId };
         services.telemetry.log.info(context.attempt === 1 ? "A workflow run began" : "A workflow run goes on", about);
@@ -182,7 +187,7 @@ export function createRunWork(given: RunWorkGiven) {
       const { parameters } = opened;
       const files = services.filesOf(record, context.held, secrecy);
       if (files) await retryWhileStoreAway(storeRetry, () => takeFiles(files, record, { runs, parameters }));
-      const endsAt = Date.parse(record.startedAt) + definition.timeoutMs;
+      const endsAt = (record.slot?.begunAt ?? Date.parse(record.startedAt)) + definition.timeoutMs;
       const deadline = new Deadline(clock, endsAt, record.standstill, record.gates?.length);
       const openGates = new OpenGates(runs, record, { live, deadline });
       const running: Running = {
@@ -227,6 +232,16 @@ export function createRunWork(given: RunWorkGiven) {
         return { status: "interrupted", error: { code: error.code, message: error.message } };
       }
     }
+  }
+
+  /** Waits until the workflow's `concurrency` lets the run begin. Rejects with the reason if the work is stopped or parked. */
+  async function atItsTurn(context: ports.WorkContext, record: RunRecord): Promise<RunRecord> {
+    const turn = await context.waitFor<Turn>(TURN);
+    if (record.slot?.begunAt !== undefined) return record;
+    const begunAt = turn?.at ?? clock.now();
+    const begin = (run: RunRecord): RunRecord => ({ ...run, slot: { ...run.slot!, begunAt } });
+    const begun = await retryWhileStoreAway(storeRetryOf(context), () => runs.change(record.runId, begin));
+    return begun ?? begin(record);
   }
 
   /** Executes the run to its end. Rejects with the reason if the work is stopped or parked. */
@@ -311,7 +326,10 @@ export function createRunWork(given: RunWorkGiven) {
       const read = known ?? (await runs.find(runId));
       known = undefined;
       // An earlier attempt, whose answer was lost, has stored the end.
-      if (!read || isTerminal(read.value.status)) return live.ledger.close();
+      if (!read || isTerminal(read.value.status)) {
+        live.ledger.close();
+        return read && slots.recall(read.value);
+      }
       const completed = Math.max(completedNodeCount, read.value.completedNodeCount);
       const ended = endedRun(read.value, {
         status,
@@ -323,7 +341,8 @@ export function createRunWork(given: RunWorkGiven) {
         outputFields,
       });
       const writes = [...runs.end(read, ended), ...decided.map((nodeId) => services.gates.forget(runId, nodeId))];
-      await live.ledger.end(writes, outputs === undefined ? undefined : secrecy.show(outputs, parent?.sensitive));
+      const shown = outputs === undefined ? undefined : secrecy.show(outputs, parent?.sensitive);
+      await slots.leave(read.value, (freed) => live.ledger.end([...writes, ...freed], shown));
       const { startedAt, completedAt } = ended;
       const durationMs = startedAt && completedAt ? Date.parse(completedAt) - Date.parse(startedAt) : undefined;
       services.usage?.ended({ kind: "run", name: record.workflowId, outcome: status, durationMs });

@@ -2,7 +2,7 @@ import type { ports } from "@portico/core";
 import { hasAtMost } from "@portico/core/contract";
 import type { SensitivePaths } from "../secrecy/sensitive-paths.ts";
 import type { Gate, NodeError } from "./ledger-entry.ts";
-import type { RunStatus } from "../contracts/run-state.ts";
+import { isTerminal, type RunStatus } from "../contracts/run-state.ts";
 import { FIELD_CHARACTERS } from "../contracts/limits.ts";
 
 /** A run as it is stored; its nodes stand in its ledger. */
@@ -58,8 +58,25 @@ export interface RunRecord {
   readonly isComplete?: true | undefined;
   /** The values of its declared fields. Absent if the definition declares none. */
   readonly fields?: RunFields | undefined;
+  /** Of a run of a workflow with `concurrency`. */
+  readonly slot?: RunSlot | undefined;
   /** Its depth in a chain of runs that start each other, also through agents; absent at the top. */
   readonly depth?: number | undefined;
+}
+
+/** The place of a run among those that share a limit. */
+export interface RunSlot {
+  /** The list of these runs. */
+  readonly listId: string;
+  /** It was accepted beyond the limit: its first node waits for a signal. */
+  readonly waits?: true | undefined;
+  /** When the signal arrived, in milliseconds since 1970. Its time limit counts from then. */
+  readonly begunAt?: number | undefined;
+}
+
+/** Whether a run still waits for other runs of its workflow to end. */
+export function isQueued({ slot, status }: Pick<RunRecord, "slot" | "status">): boolean {
+  return slot?.waits === true && slot.begunAt === undefined && !isTerminal(status);
 }
 
 /** The run that another run resumes, and the nodes that are repeated although they had finished. */

@@ -99,8 +99,19 @@ export function createRunRecords(records: ports.Records) {
         ]);
       }),
     finishRemovals: index.finishRemovals,
-    /** Change a run that has not ended. Safe with concurrent writers. Returns undefined if the run has ended or does not exist. */
-    change: (runId: string, change: (run: RunRecord) => RunRecord): Promise<RunRecord | undefined> =>
-      index.change(runId, (run) => (isTerminal(run.status) ? undefined : change(run)), closes),
+    /**
+     * Change a run that has not ended. Safe with concurrent writers. Returns undefined if the run has ended or does not exist. `more`: written in
+     * the same commit.
+     */
+    change: (
+      runId: string,
+      change: (run: RunRecord) => RunRecord,
+      more: readonly ports.Write[] = [],
+    ): Promise<RunRecord | undefined> =>
+      index.change(
+        runId,
+        (run) => (isTerminal(run.status) ? undefined : change(run)),
+        (changed) => [...closes(changed), ...more],
+      ),
   };
 }

@@ -1,6 +1,10 @@
 import { hasMoreLevels, ports, ServiceError } from "@portico/core";
 import type { SchemaChecks } from "@portico/core/kit";
-import { type Definition, nodeAt, outermost } from "../definition/definition.ts";
+import { type Concurrency, type Definition, nodeAt, outermost } from "../definition/definition.ts";
+import { ExpressionFailed, type Template } from "../expressions/expression.ts";
+import type { EvaluateBeside } from "../expressions/expression-thread.ts";
+import { evaluatedIn } from "../runner/node-values.ts";
+import { replacedBy, type RunSlots, type TakenSlot } from "./run-slots.ts";
 import { workflowErrors } from "../contracts/errors.ts";
 import { secretPaths } from "../definition/secret-paths.ts";
 import type { RunInput } from "../runner/run-work.ts";
@@ -63,10 +67,13 @@ export function createStartRun(given: {
   readonly keeper: SecretKeeper;
   readonly checks: SchemaChecks;
   readonly telemetry: ports.Telemetry;
+  readonly slots: RunSlots;
+  readonly evaluateBeside: EvaluateBeside;
+  cancelRun(runId: string, reason: string): Promise<unknown>;
   /** The document that contains a definition. */
   pathOf(workflowId: string): string | undefined;
 }) {
-  const { engine, runs, definitions, clock, ids, instance, keeper, checks, telemetry, pathOf } = given;
+  const { engine, runs, definitions, clock, ids, instance, keeper, checks, telemetry, slots, pathOf } = given;
 
   return async (order: RunOrder): Promise<{ readonly runId: string; readonly workflowId: string }> => {
     const {
@@ -119,14 +126,66 @@ export function createStartRun(given: {
       ...(done && { done: await keptDone(runId, definition, done) }),
       ...(traceparent !== undefined && { traceparent }),
     };
-    await engine.start(RUN_KIND, runId, input, { records: [...runs.begin(record), ...writes] });
+    const accept = async (taken?: TakenSlot): Promise<void> => {
+      const begun = runs.begin(taken ? { ...record, slot: taken.slot } : record);
+      await engine.start(RUN_KIND, runId, input, { records: [...begun, ...(taken ? [taken.write] : []), ...writes] });
+    };
+    const { concurrency } = definition;
+    // A start that is repeated must not need a second slot.
+    if (!concurrency || (order.runId !== undefined && (await runs.find(runId)))) await accept();
+    else await inSlot({ runId, definition, concurrency, parameters: checked.value }, accept);
     return { runId, workflowId: definition.id };
   };
+
+  async function inSlot(
+    {
+      runId,
+      definition,
+      concurrency,
+      parameters,
+    }: {
+      readonly runId: string;
+      readonly definition: Definition;
+      readonly concurrency: Concurrency;
+      readonly parameters: unknown;
+    },
+    accept: (taken: TakenSlot) => Promise<void>,
+  ): Promise<void> {
+    const key = concurrency.key && (await evaluatedBefore(given, concurrency.key, { definition, parameters }));
+    const replaced = await slots.enter({ runId, workflowId: definition.id, concurrency, key }, accept);
+    for (const each of replaced) {
+      // The run is accepted. What cannot be cancelled now is cancelled by the chore.
+      await given.cancelRun(each, replacedBy(runId)).catch((error: unknown) => {
+        telemetry.log.warn("A replaced run is cancelled later", { runId: each }, error);
+      });
+    }
+  }
 
   async function keptDone(runId: string, definition: Definition, done: Omit<DoneNode, "hidden">): Promise<DoneNode> {
     const sensitive = nodeAt(definition, done.nodeId)?.node.sensitive;
     const { value, hidden } = await keeper.toStored(runContext(runId), done.output, { sensitive });
     return { ...done, output: value, ...(hidden && { hidden }) };
+  }
+}
+
+/** A template over the parameters of a run that does not exist yet. Throws `invalid_parameters` if it cannot be evaluated. */
+async function evaluatedBefore(
+  { evaluateBeside }: { readonly evaluateBeside: EvaluateBeside },
+  template: Template,
+  { definition, parameters }: { readonly definition: Definition; readonly parameters: unknown },
+): Promise<unknown> {
+  const run = { id: "", workflowId: definition.id, startedAt: "" };
+  try {
+    return await evaluatedIn((results) => ({ parameters, nodes: {}, run, secrets: {}, results }), {
+      expressions: template.expressions,
+      evaluate: (scope) => template.fill(scope),
+      evaluateBeside,
+      // The time of each evaluation is limited.
+      signal: () => new AbortController().signal,
+    });
+  } catch (error) {
+    if (!(error instanceof ExpressionFailed)) throw error;
+    throw workflowErrors.invalid_parameters(undefined, { parameters: [{ path: "/", message: error.message }] });
   }
 }
 
@@ -181,9 +240,15 @@ export function createStartChild({
           retryable: false,
           cause: error,
         });
+      if (isOverflow(error)) throw new ports.NodeFailed(error.code, error.message, { cause: error });
       throw error;
     }
   }
+}
+
+/** Whether a start was refused because of `concurrency`. */
+export function isOverflow(error: unknown): error is ServiceError {
+  return ServiceError.is(error) && (error.code === "workflow_busy" || error.code === "workflow_queue_full");
 }
 
 /** Stores that do not answer leave it open whether something was accepted (specification 7.2). */

@@ -3,6 +3,7 @@ import type { LiveRuns } from "../runs/live-runs.ts";
 import type { RunHints } from "../runs/run-hints.ts";
 import { notifyParent } from "../runner/notify-parent.ts";
 import { endedRun, type RunRecord } from "../runs/run-record.ts";
+import type { RunSlots } from "./run-slots.ts";
 import type { RunRecords } from "../runs/run-records.ts";
 import { isTerminal } from "../contracts/run-state.ts";
 
@@ -11,6 +12,7 @@ interface Settling {
   readonly runs: RunRecords;
   readonly live: LiveRuns;
   readonly clock: ports.Clock;
+  readonly slots: RunSlots;
   /** Where several processes share the runs. */
   readonly hints?: RunHints | undefined;
 }
@@ -63,7 +65,7 @@ export function createIsLive({
  * Ends the record of a run whose end the engine will never report: it was cancelled before it began, or the process died between the
  * engine's end and the record's. Returns whether there was a record to end.
  */
-async function settleRun({ engine, runs, live, clock, hints }: Settling, runId: string): Promise<boolean> {
+async function settleRun({ engine, runs, live, clock, slots, hints }: Settling, runId: string): Promise<boolean> {
   const work = await engine.status(runId);
   if (work && (work.state === "waiting" || work.state === "executing")) return false;
   const stored = await runs.find(runId);
@@ -76,7 +78,10 @@ async function settleRun({ engine, runs, live, clock, hints }: Settling, runId: 
   const end = { status, at: clock.now(), error };
   // Before its end is written, because writing the end is not repeated. A repeated report has no effect.
   await notifyParent(engine, stored.value, { status, message: error.message });
-  await runs.change(runId, (run) => endedRun(run, { ...end, completedNodeCount: run.completedNodeCount }));
+  await slots.leave(stored.value, async (writes) => {
+    const ended = (run: RunRecord) => endedRun(run, { ...end, completedNodeCount: run.completedNodeCount });
+    await runs.change(runId, ended, writes);
+  });
   // No other code notifies the followers.
   live.find(runId)?.ledger.close();
   hints?.notify(runId);

@@ -92,12 +92,16 @@ export function brokenLines(broken: Deployed["broken"]): string {
 export function runTable(runs: readonly FoundRun[], { isOfAll }: { readonly isOfAll: boolean }): string {
   return table(
     ["RUN ID", ...(isOfAll ? ["WORKFLOW"] : []), "STATUS", "STARTED", "DURATION", "NODES"],
-    runs.map(({ runId, workflowId, status, startedAt, totalDurationMs, completedNodeCount, nodeCount }) => [
-      ...[runId, ...(isOfAll ? [workflowId] : []), status, startedAt],
+    runs.map(({ runId, workflowId, status, queued, startedAt, totalDurationMs, completedNodeCount, nodeCount }) => [
+      ...[runId, ...(isOfAll ? [workflowId] : []), statusText({ status, queued }), startedAt],
       totalDurationMs === undefined ? "" : durationText(totalDurationMs),
       `${completedNodeCount}/${nodeCount}`,
     ]),
   );
+}
+
+function statusText({ status, queued }: Pick<FoundRun, "status" | "queued">): string {
+  return queued ? `${status}, queued` : status;
 }
 
 /** Enough of a hash to distinguish the versions of one definition. */
@@ -149,7 +153,7 @@ function headOf(detail: RunDetail): [string, string][] {
   const rows: [string, string | undefined][] = [
     ["Run", detail.runId],
     ["Workflow", detail.workflowId],
-    ["Status", detail.status],
+    ["Status", statusText(detail)],
     ["Error", error && errorText(error) + (error.nodeId === undefined ? "" : ` (node ${error.nodeId})`)],
     ["Started", detail.startedAt],
     ["Ended", ended],
