@@ -13,6 +13,7 @@ export {
   ServiceError,
   type ServiceErrorOptions,
 } from "./grammar/error.ts";
+export { CREDENTIAL_PREFIXES } from "./kit/credential-prefixes.ts";
 export { isExistingDay } from "./kit/time-text.ts";
 export { withoutByteOrderMark } from "./kit/text.ts";
 export { isRecord, jsonObject, objectOnly, record } from "./kit/json-object.ts";

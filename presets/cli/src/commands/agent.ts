@@ -20,7 +20,33 @@ const testCommand = defineCommand({
   },
 });
 
+const recordCommand = defineCommand({
+  meta: {
+    name: "record",
+    description: "Print a file of cases that repeats the turns of a run with the answers of its models and tools",
+  },
+  args: {
+    run: { type: "positional", required: true, valueHint: "run id", description: "Id of the run" },
+    out: { type: "string", valueHint: "file", description: "Write the cases into this new file" },
+    url: {
+      type: "string",
+      valueHint: "url",
+      description: "Address of the agent service; default: the service that uses the data directory",
+    },
+    ...settingsFlags,
+  },
+  async run({ args }) {
+    const [{ recordTurns }, { giveCaseFile }, { readSettings }] = await Promise.all([
+      import("../agents/record-turns.ts"),
+      import("../case-file-text.ts"),
+      import("../read-settings.ts"),
+    ]);
+    const { settings } = await readSettings(args);
+    await giveCaseFile(await recordTurns(settings, args.run, args.url), args.out);
+  },
+});
+
 export const agentCommand = defineCommand({
-  meta: { name: "agent", description: "Test agents" },
-  subCommands: { test: testCommand },
+  meta: { name: "agent", description: "Test agents, and record their turns as tests" },
+  subCommands: { test: testCommand, record: recordCommand },
 });

@@ -148,16 +148,16 @@ export const recordCommand = defineCommand({
     out: { type: "string", valueHint: "file", description: "Write the cases into this new file" },
   },
   async run({ args }) {
-    const [{ recordCase, writeCaseFile }, { readSettings }] = await Promise.all([
+    const [{ recordCase }, { giveCaseFile }, { readSettings }] = await Promise.all([
       import("../workflows/test-definitions.ts"),
+      import("../case-file-text.ts"),
       import("../read-settings.ts"),
     ]);
     const { settings } = await readSettings(args);
     const { definitionsDir } = settings.workflow;
     const run = { runId: args.run, workflowId: args.workflow };
     const text = await recordCase(await serviceOf(args), run, { definitionsDir, out: args.out });
-    if (args.out === undefined) process.stdout.write(text);
-    else await writeCaseFile(args.out, text);
+    await giveCaseFile(text, args.out);
   },
 });
 

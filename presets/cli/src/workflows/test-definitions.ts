@@ -1,9 +1,9 @@
-import { writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { caseFileOfRun } from "@portico/plugins/workflow-service/client";
 import { readCases } from "@portico/presets/platform/workflow-tests/case-file";
 import { rulesOfCases, secretsOfCases, unknownIds } from "@portico/presets/platform/workflow-tests/prepare-cases";
 import { runCase } from "@portico/presets/platform/workflow-tests/run-case";
+import { caseFileText } from "../case-file-text.ts";
 import type { FileResult } from "../case-lines.ts";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
 import { readNamedFile } from "../read-options.ts";
@@ -45,9 +45,6 @@ export async function testDefinitions(flags: SettingsFlags, files: readonly stri
   return results;
 }
 
-const MASK = "***";
-const MASKED_NOTE = `# Secrets are masked as ${MASK}: replace them.\n`;
-
 /** The text of a file of cases with one case, which repeats a run. Throws CommandFailed (1) if the run has not ended. */
 export async function recordCase(
   service: RunningService,
@@ -59,23 +56,7 @@ export async function recordCase(
   const { dslPath } = await service.definition(detail.workflowId);
   const folder = out === undefined ? process.cwd() : dirname(resolve(out));
   const definition = relative(folder, join(resolve(definitionsDir), dslPath)).replaceAll(sep, "/");
-  const { stringify } = await import("yaml");
-  const text = stringify(caseFileOfRun(detail, definition), { lineWidth: 100 });
-  return text.includes(MASK) ? `${MASKED_NOTE}${text}` : text;
-}
-
-/** Writes a new file of cases. Throws CommandFailed (73) if the file exists or cannot be written. */
-export async function writeCaseFile(file: string, text: string): Promise<void> {
-  try {
-    await writeFile(file, text, { flag: "wx" });
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    throw new CommandFailed(
-      code === "EEXIST" ? `${file} exists already` : `${file} cannot be written (${code})`,
-      EXIT.cannotCreate,
-      cause,
-    );
-  }
+  return caseFileText(caseFileOfRun(detail, definition));
 }
 
 function hasEnded({ status }: RunDetail): boolean {

@@ -162,8 +162,8 @@ const testCase = v.strictObject({
   model: v.optional(listOf(modelAnswer)),
   /** By tool id: one answer for all calls, or one for each. The last is repeated. */
   tools: v.optional(record(name, oneOrMore(toolAnswer)), {}),
-  /** By tool id. */
-  approvals: v.optional(record(name, decision), {}),
+  /** By tool id: one decision for all calls, or one for each. The last is repeated. */
+  approvals: v.optional(record(name, oneOrMore(decision)), {}),
   /** Of all turns together; status, end, error and output are those of the last one. */
   expect: v.optional(expectation, {}),
 });

@@ -86,7 +86,11 @@ export async function runAgentCase(test: AgentCase, given: AgentCaseGiven): Prom
     plugins: [conversationsRuns({ ...turns })],
   });
   try {
-    const played = await playTurns(app, { test, agentId: agent.id, checks, endsAt: performance.now() + limitMs, signal });
+    const played = await playTurns(app, {
+      ...{ test, agentId: agent.id, checks, signal },
+      decidedBefore: new Map(),
+      endsAt: performance.now() + limitMs,
+    });
     const differences = [
       ...[...missed].map((toolId) => `tools.${toolId}: the case has no answer for this tool`),
       ...scriptDifferences(script.calls, answers.length),
@@ -111,6 +115,8 @@ interface Playing {
   readonly test: AgentCase;
   readonly agentId: string;
   readonly checks: SchemaChecks;
+  /** How many calls of each tool were decided. */
+  readonly decidedBefore: Map<string, number>;
   readonly endsAt: number;
   readonly signal: AbortSignal | undefined;
 }
@@ -147,7 +153,7 @@ async function playTurns(app: App, playing: Playing): Promise<Played> {
 
 /** The turn with this number of a run when it has ended or waits for a person, or why it cannot end. */
 async function endOfTurn(app: App, runId: string, number: number, playing: Playing): Promise<FoundTurn | string> {
-  const { test, endsAt, signal } = playing;
+  const { test, decidedBefore, endsAt, signal } = playing;
   const path = `/api/runs/${runId}`;
   while (performance.now() < endsAt) {
     signal?.throwIfAborted();
@@ -158,13 +164,16 @@ async function endOfTurn(app: App, runId: string, number: number, playing: Playi
     }
     const waiting = (await call<"approvals">(app, "/api/approvals")).body.approvals.filter((each) => each.runId === runId);
     for (const { callId, toolId } of waiting) {
-      const decision = test.approvals[toolId];
-      if (decision === undefined) return waitingTurn(waiting);
+      const given = test.approvals[toolId];
+      if (given === undefined) return waitingTurn(waiting);
+      const number = decidedBefore.get(toolId) ?? 0;
+      const decision = Array.isArray(given) ? given[Math.min(number, given.length - 1)]! : given;
       const decided = await call<"decideApproval">(
         app,
         `${path}/approvals/${encodeURIComponent(callId)}`,
         typeof decision === "string" ? { decision } : decision,
       );
+      decidedBefore.set(toolId, number + 1);
       if (decided.status !== 200) return `approvals.${toolId}: the decision is refused: ${JSON.stringify(decided.body)}`;
     }
     await pause(LOOK_MS, undefined, { signal });
