@@ -8,6 +8,10 @@ export interface QueryOptions {
   readonly agentId: string;
   readonly prompt: string;
   readonly conversationId?: string | undefined;
+  /** The ID of a user's message of the conversation: the query takes its place, in a new branch of the conversation. */
+  readonly replaces?: string | undefined;
+  /** The ID of an answer of the conversation: its turn is made again, in a new branch. The prompt is empty then, and there are no files. */
+  readonly regenerates?: string | undefined;
   readonly model?: string | undefined;
   /** Maximum number of model calls, 1-100. */
   readonly maxTurns?: number | undefined;
@@ -81,10 +85,13 @@ export function toSubmission(query: QueryOptions | FollowUp, now: number): Submi
   };
 }
 
-function optionsOf({ agentId, conversationId, model, maxTurns, metadata, fileReferences }: QueryOptions): StartInput["options"] {
+function optionsOf(query: QueryOptions): StartInput["options"] {
+  const { agentId, conversationId, replaces, regenerates, model, maxTurns, metadata, fileReferences } = query;
   return {
     agentId,
     ...(conversationId !== undefined && { conversationId }),
+    ...(replaces !== undefined && { replaces }),
+    ...(regenerates !== undefined && { regenerates }),
     ...(model !== undefined && { model }),
     ...(maxTurns !== undefined && { maxTurns }),
     ...(metadata !== undefined && { metadata: { ...metadata } }),

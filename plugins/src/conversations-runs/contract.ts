@@ -121,6 +121,16 @@ const conversationMessage = v.object({
   metadata: v.optional(record(text, text)),
 });
 
+/** A message of the shown branch, if other messages could stand in its place: an extension. */
+const messageSiblings = v.object({
+  messageId: text,
+  sequence: v.number(),
+  /** Which of the messages is shown, from 1. */
+  position: v.number(),
+  /** For each of the messages, in the order in which they were written, a branch that has it. */
+  branches: v.array(v.number()),
+});
+
 /** A turn that executes now or waits for a person: an extension. */
 const runningTurn = v.object({
   runId: text,
@@ -163,6 +173,11 @@ const startErrors = {
   unknown_media: agentErrors.unknown_media,
   unknown_file: agentErrors.unknown_file,
   conversation_not_found: agentErrors.conversation_not_found,
+  // Of queries that begin a branch.
+  message_not_found: agentErrors.message_not_found,
+  wrong_message_kind: agentErrors.wrong_message_kind,
+  turn_not_ended: agentErrors.turn_not_ended,
+  too_many_branches: agentErrors.too_many_branches,
 };
 
 /** The parameters of a search for runs: the criteria, which `runs/runs.ts` defines, and the page. */
@@ -415,18 +430,39 @@ export const conversationsRunsContract = defineContract(
     messages: {
       method: "GET",
       path: "/api/conversations/:id/messages",
-      summary: "Read the newest messages of a conversation, or those before one",
+      summary: "Read the newest messages of a conversation's branch, or those before one",
       params: byId,
-      query: readParameters({ limit: parameter, before: parameter }),
+      query: readParameters({ limit: parameter, before: parameter, branch: parameter }),
       success: reply.json(
         v.object({
           conversationId: text,
+          /** The branch that is read. Without `?branch=`, it is the chosen one. */
+          branch: v.number(),
           messages: v.array(conversationMessage),
+          branches: v.array(messageSiblings),
           skipped: v.number(),
           before: v.optional(v.number()),
         }),
       ),
-      errors: { unauthorized, invalid_pagination, conversation_not_found },
+      errors: { unauthorized, invalid_pagination, conversation_not_found, branch_not_found: agentErrors.branch_not_found },
+    },
+    chooseBranch: {
+      method: "PUT",
+      path: "/api/conversations/:id/branch",
+      summary: "Choose the branch of a conversation that is shown and continued (an extension)",
+      params: byId,
+      body: objectOnly(v.strictObject({ branch: v.pipe(v.number(), v.safeInteger(), v.minValue(1)) })),
+      success: reply.json(v.object({ conversationId: text, branch: v.number() })),
+      errors: {
+        unauthorized,
+        invalid_request,
+        conversation_not_found,
+        conversation_busy: agentErrors.conversation_busy,
+        branch_not_found: agentErrors.branch_not_found,
+        turn_not_ended: agentErrors.turn_not_ended,
+        too_many_branches: agentErrors.too_many_branches,
+        registry_unavailable: agentErrors.registry_unavailable,
+      },
     },
     runningTurn: {
       method: "GET",

@@ -25,6 +25,15 @@ export const agentErrors = defineErrors({
   socket_identity_mismatch: { status: 403, message: "The realtime connection belongs to another identity" },
   conversation_not_found: { status: 404, message: "Conversation not found" },
   request_not_found: { status: 404, message: "There is no such submission of yours" },
+  message_not_found: { status: 404, message: "The conversation has no such message among its newest" },
+  wrong_message_kind: { status: 400, message: "Only a user's message can be replaced, and only an answer can be made again" },
+  branch_not_found: { status: 404, message: "The conversation has no such branch" },
+  turn_not_ended: { status: 409, message: "A turn of the conversation has not ended", details: { retryable: true } },
+  too_many_branches: {
+    status: 409,
+    message: "The conversation cannot change its branch any more",
+    details: { retryable: false },
+  },
   session_not_found: { status: 404, message: "Session not found" },
   conversation_busy: {
     status: 409,

@@ -121,6 +121,9 @@ export const LEFT_RESULTS_CHARACTERS = 8 * 1024 * 1024;
 export const HISTORY_MESSAGES = 2000;
 export const HISTORY_CHARACTERS = 8 * 1024 * 1024;
 
+/** Changes from branch to branch that a conversation keeps. */
+export const MOST_BRANCH_JUMPS = 256;
+
 /** Characters of a summary that a conversation keeps. */
 export const SUMMARY_CHARACTERS = 256 * 1024;
 

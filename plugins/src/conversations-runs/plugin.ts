@@ -9,7 +9,7 @@ import { agentErrors } from "./errors.ts";
 import { listAgents } from "./routes/agents.ts";
 import { askAgent, followQuery } from "./routes/ask.ts";
 import { decideApproval, listApprovals, listConsents, revokeConsent } from "./routes/approvals.ts";
-import { clearConversation, listConversations, listMessages, readRunningTurn } from "./routes/conversations.ts";
+import { chooseBranch, clearConversation, listConversations, listMessages, readRunningTurn } from "./routes/conversations.ts";
 import { handshake } from "./routes/handshake.ts";
 import { followUp, lookUpQuery, startQuery } from "./routes/queries.ts";
 import { changeRun, listRuns, readReceipts, readRun, readTrace, runAgain, runtimeState } from "./routes/runs.ts";
@@ -65,6 +65,7 @@ export const conversationsRuns = definePlugin({
     events: followQuery(services),
     conversations: listConversations(services),
     messages: listMessages(services),
+    chooseBranch: chooseBranch(services),
     runningTurn: readRunningTurn(services),
     clear: clearConversation(services),
     stopTurns: stopTurns(services),

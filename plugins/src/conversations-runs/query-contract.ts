@@ -19,6 +19,10 @@ const said = {
 
 const options = {
   conversationId: v.optional(id),
+  /** A user's message of the conversation: this query takes its place, in a new branch (an extension). */
+  replaces: v.optional(clientId),
+  /** An answer of the conversation: its turn is made again from the same user's message, in a new branch (an extension). */
+  regenerates: v.optional(clientId),
   fileReferences: v.optional(v.pipe(v.array(v.string()), v.maxLength(QUERY_FILES)), []),
   model: v.optional(v.pipe(v.string(), v.nonEmpty(), maxCharacters(256))),
   maxTurns: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_TURNS_MAXIMUM))),
@@ -29,6 +33,27 @@ const options = {
     ),
   ),
 };
+
+/** What is said to the agent, and where. */
+interface Asked {
+  readonly prompt: string;
+  readonly mediaRefs: readonly unknown[];
+  readonly fileReferences: readonly unknown[];
+  readonly conversationId?: string | undefined;
+  readonly replaces?: string | undefined;
+  readonly regenerates?: string | undefined;
+}
+
+/** A turn that is made again has the words and files of its first time. */
+const saysSomething = ({ prompt, mediaRefs, fileReferences, regenerates }: Asked) =>
+  regenerates === undefined
+    ? prompt !== "" || mediaRefs.length > 0
+    : prompt === "" && mediaRefs.length === 0 && fileReferences.length === 0;
+const SAYS_SOMETHING = "a nonempty prompt, or media; with `regenerates`, neither of them and no files";
+const hasPlace = ({ conversationId, replaces, regenerates }: Asked) =>
+  (replaces === undefined && regenerates === undefined) ||
+  (conversationId !== undefined && (replaces === undefined || regenerates === undefined));
+const HAS_PLACE = "`replaces` or `regenerates`, and a conversation";
 
 /** POST /api/query/start (specification 4.6, open points 7). */
 export const startBody = v.pipe(
@@ -41,8 +66,12 @@ export const startBody = v.pipe(
     originSocketId: id,
   }),
   v.forward(
-    v.check(({ prompt, mediaRefs }) => prompt !== "" || mediaRefs.length > 0, "a nonempty prompt, or media"),
+    v.check((body) => saysSomething({ ...body, ...body.options }), SAYS_SOMETHING),
     ["prompt"],
+  ),
+  v.forward(
+    v.check((body) => hasPlace({ ...body, ...body.options }), HAS_PLACE),
+    ["options", "conversationId"],
   ),
 );
 
@@ -57,8 +86,12 @@ export const askBody = v.pipe(
     }),
   ),
   v.forward(
-    v.check(({ prompt, mediaRefs }) => prompt !== "" || mediaRefs.length > 0, "a nonempty prompt, or media"),
+    v.check((body) => saysSomething(body), SAYS_SOMETHING),
     ["prompt"],
+  ),
+  v.forward(
+    v.check((body) => hasPlace(body), HAS_PLACE),
+    ["conversationId"],
   ),
 );
 

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { recordUsage } from "@portico/adapters/usage/records";
 import { memoryUserFiles } from "@portico/adapters/user-files/memory";
+import { ports } from "@portico/core";
 import { conversationsRunsContract } from "@portico/plugins/conversations-runs/contract";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
@@ -394,6 +395,9 @@ describe("what a submission is refused with (7.6)", () => {
     note("start", await owner.start("x", {}, { agentId: "nobody" }));
     note("start", await owner.start("x", {}, { agentId: "second", conversationId }));
     note("start", await owner.start("x", {}, { conversationId: "conv_none" }));
+    const userMessageId = first.sent["userMessageId"] as string;
+    note("start", await owner.start("x", {}, { conversationId, replaces: "none" }));
+    note("start", await owner.start("", {}, { conversationId, regenerates: userMessageId }));
 
     note("followUp", await own.call(undefined, "POST", followUp, next.sent));
     note("followUp", await program.followUp(sessionId, "x"));
@@ -404,6 +408,7 @@ describe("what a submission is refused with (7.6)", () => {
 
     const running = await owner.start("in the way", {}, { conversationId });
     await owner.event("query:started", running.clientRequestId);
+    note("start", await owner.start("x", {}, { conversationId, replaces: userMessageId }));
     const clearing = own.call("owner", "POST", `/api/conversations/${conversationId}/clear`);
     await expect.poll(async () => (await owner.start("too early", {}, { conversationId })).status).toBe(409);
     note("start", await owner.start("x", {}, { conversationId }));
@@ -414,6 +419,9 @@ describe("what a submission is refused with (7.6)", () => {
     const second = await owner.start("second", {}, { conversationId });
     const session = (await owner.event("query:started", second.clientRequestId)).sessionId;
     await owner.ended(second.clientRequestId);
+    const jumps = Array.from({ length: 256 }, (_, index) => ({ at: 2, after: 1, branch: index + 2 }));
+    await own.app.port(ports.records).collection({ name: "conversation-branches" }).put(conversationId, { jumps });
+    note("start", await owner.start("x", {}, { conversationId, replaces: second.sent["userMessageId"] }));
     // It owns the work from now on.
     await using later = await startAgentService({
       dataDir: own.dataDir,

@@ -310,6 +310,7 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   "conversations-runs.followUp": "a query: its run and receipt are its record",
   "conversations-runs.lookup": "reads only",
   "conversations-runs.clear": "a user's own conversation",
+  "conversations-runs.chooseBranch": "a user's own conversation",
   "attachments-media.uploadAttachment": "a user's own file",
   "attachments-media.uploadMedia": "a user's own file",
   "attachments-media.mediaLinks": "links to a user's own files, for five minutes",

@@ -129,6 +129,27 @@ describe("portico user export", () => {
   });
 });
 
+describe("a conversation with branches", () => {
+  it("is exported with them, and erased with them", async () => {
+    await start();
+    const { conversationId } = await fill("ada");
+    {
+      await using client = clientOf("ada");
+      const { messages } = await client.calls.messages({ params: { id: conversationId }, query: {} });
+      const again = client.submit({ agentId: "helper", prompt: "", conversationId, regenerates: messages.at(-1)!.id });
+      expect((await again.ended).status).toBe("completed");
+    }
+    const dir = join(folder.path, "with-branches");
+    expect((await run("export", "ada", dir, "--json")).code).toBe(0);
+    const jumps = [{ at: 5, after: 2, branch: 2 }];
+    expect(lines(dir, "conversation-branches")).toEqual([{ conversationId, jumps }]);
+    expect(lines(dir, "messages")).toHaveLength(6);
+    expect(filesWith(service.dataDir, conversationId).length).toBeGreaterThan(0);
+    expect((await run("erase", "ada", "--yes")).code).toBe(0);
+    expect(filesWith(service.dataDir, conversationId)).toEqual([]);
+  });
+});
+
 describe("portico user erase", () => {
   it("leaves no trace of a user in the data directory, beside a running service, and all of other users", async () => {
     await start();

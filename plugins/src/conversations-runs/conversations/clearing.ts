@@ -57,7 +57,11 @@ export function createClearing(given: {
       const stored = await conversations.find(conversationId);
       if (!stored?.value.clearing) return;
       const { clearing: _clearing, sessionId: _session, ...rest } = stored.value;
-      await conversations.put(conversationId, { ...rest, updatedAt: new Date(clock.now()).toISOString() }, stored.version);
+      const cleared = { ...rest, updatedAt: new Date(clock.now()).toISOString() };
+      await runs.writeAll([
+        conversations.write.put(conversationId, cleared, stored.version),
+        conversations.branches.write.remove(conversationId),
+      ]);
     });
   };
 

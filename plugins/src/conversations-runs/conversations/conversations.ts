@@ -1,6 +1,7 @@
 import { hasAtMost, type ports, readPages } from "@portico/core";
 import { CONVERSATION_ID_CHARACTERS } from "../limits.ts";
 import type { StoredPart } from "../turns/turn.ts";
+import { createBranches } from "./branches.ts";
 
 /** A conversation of one user with one agent. Its next turn continues its session. Clearing ends the session. */
 export interface Conversation {
@@ -50,6 +51,8 @@ export function createConversations(records: ports.Records) {
   });
   return {
     find: (conversationId: string): Promise<ports.Stored<Conversation> | undefined> => collection.get(conversationId),
+    /** The branches of a conversation are written in the commits that write the conversation. */
+    branches: createBranches(records),
     write: collection.write,
     put: collection.put,
     /** The most recently changed first. Without a user, those of all users. Throws RecordCursorInvalid. */

@@ -1,11 +1,13 @@
 import { ports, type ServiceError, writeAgain } from "@portico/core";
-import { type Conversation, type Conversations, runOfSession, workKind } from "../conversations/conversations.ts";
+import { branchOff, continueWith, hasBranch } from "../conversations/branches.ts";
+import { type Conversation, type Conversations, messageStream, runOfSession, workKind } from "../conversations/conversations.ts";
+import { type Question, readMessage } from "../conversations/messages.ts";
 import { agentErrors } from "../errors.ts";
 import { firstRun } from "../turns/first-run.ts";
 import type { Runs } from "../runs/runs.ts";
 import { type Delegation, newIdSuffix, type Turn } from "../turns/turn.ts";
 import type { TurnLimits } from "../turns/turn-limits.ts";
-import { type ClientRequest, type ClientRequests, requestKey } from "../requests/client-requests.ts";
+import { type ClientRequest, type ClientRequests, isOpenRequest, requestKey } from "../requests/client-requests.ts";
 import { advanceRequest } from "../requests/request-state.ts";
 
 /** One checked submission. Its conversation is not yet decided. */
@@ -30,7 +32,13 @@ export interface Submission extends Pick<
 }
 
 /** The conversation of a turn: an existing one or a new one. */
-export type Target = { readonly conversationId?: string | undefined } | { readonly sessionId: string };
+export type Target =
+  | {
+      readonly conversationId?: string | undefined;
+      /** The message in whose place a new branch begins, or the error that says why the branch cannot begin. */
+      readonly branchAt?: Question | ServiceError | undefined;
+    }
+  | { readonly sessionId: string };
 
 /** Refuses a new submission, or returns the writes that admit this turn. Called again after a conflict. */
 type CheckNew = (turnId: string) => Promise<readonly ports.Write[]>;
@@ -40,6 +48,7 @@ export type Admission = ReturnType<typeof createAdmission>;
 /** Admits submissions, each exactly once (open points 7). */
 export function createAdmission(given: {
   readonly engine: ports.Engine;
+  readonly log: ports.EventLog;
   readonly requests: ClientRequests;
   readonly conversations: Conversations;
   readonly runs: Runs;
@@ -48,7 +57,7 @@ export function createAdmission(given: {
   readonly telemetry: ports.Telemetry;
   readonly limits: TurnLimits;
 }) {
-  const { engine, requests, conversations, runs, clock, ids, telemetry, limits } = given;
+  const { engine, log, requests, conversations, runs, clock, ids, telemetry, limits } = given;
 
   /**
    * Resolves when the turn is durable, with its request and the conversation that it continues in the same commit. The same submission
@@ -111,7 +120,68 @@ export function createAdmission(given: {
         throw toServiceError(error);
       }
     },
+    /** Chooses the branch that the next turn of a conversation continues. False if `mayChoose` denies it, or there is no such conversation. */
+    async chooseBranch(conversationId: string, branch: number, mayChoose: (userId: string) => boolean): Promise<boolean> {
+      try {
+        return await writeAgain(() => choose(conversationId, branch, mayChoose));
+      } catch (error) {
+        throw toServiceError(error);
+      }
+    },
   };
+
+  async function choose(conversationId: string, branch: number, mayChoose: (userId: string) => boolean): Promise<boolean> {
+    const stored = await conversations.find(conversationId);
+    if (!stored || !mayChoose(stored.value.userId)) return false;
+    if (stored.value.clearing) throw agentErrors.conversation_busy();
+    const branches = await conversations.branches.find(conversationId);
+    const before = branches?.value.jumps ?? [];
+    if (!hasBranch(before, branch)) throw agentErrors.branch_not_found();
+    if (!(await haveTurnsEnded(stored.value))) throw agentErrors.turn_not_ended();
+    const jumps = continueWith(before, branch, await log.count(messageStream(conversationId)));
+    if (!jumps) throw agentErrors.too_many_branches();
+    await runs.writeAll([
+      // Under the version that was read: a turn that was accepted meanwhile continues the branch that was chosen before.
+      conversations.write.put(conversationId, stored.value, stored.version),
+      conversations.branches.write.put(conversationId, { jumps }, branches?.version ?? "absent"),
+    ]);
+    return true;
+  }
+
+  /** The write that lets the next message take the place of an earlier one. */
+  async function newBranch(conversation: Conversation, at: Question | ServiceError): Promise<ports.Write> {
+    if (at instanceof Error) throw at;
+    const { conversationId } = conversation;
+    const stream = messageStream(conversationId);
+    // The conversation may have been cleared since the message was found.
+    for await (const entry of log.read(stream, { from: at.sequence, limit: 1 })) {
+      const message = readMessage(entry);
+      if (message?.id !== at.message.id || message.turnId !== at.message.turnId) break;
+      if (!(await haveTurnsEnded(conversation))) throw agentErrors.turn_not_ended();
+      const [branches, count] = await Promise.all([conversations.branches.find(conversationId), log.count(stream)]);
+      const jumps = branchOff(branches?.value.jumps ?? [], at.sequence, count);
+      if (!jumps) throw agentErrors.too_many_branches();
+      return conversations.branches.write.put(conversationId, { jumps }, branches?.version ?? "absent");
+    }
+    throw agentErrors.message_not_found();
+  }
+
+  /**
+   * Whether all accepted turns of a conversation have ended. Each writes the user's message when it begins, so the newest message is of the turn that
+   * was accepted last, or that turn has not begun.
+   */
+  async function haveTurnsEnded({ conversationId, userId, lastTurnId }: Conversation): Promise<boolean> {
+    for await (const entry of log.read(messageStream(conversationId), { backwards: true, limit: 1 })) {
+      const message = readMessage(entry);
+      if (!message) break;
+      if (message.turnId !== lastTurnId) return false;
+      const request = (await requests.find(requestKey(userId, message.clientRequestId)))?.value;
+      return request?.turnId !== lastTurnId || !isOpenRequest(request);
+    }
+    // The newest message is damaged, or the conversation was cleared.
+    const state = (await engine.status(lastTurnId))?.state;
+    return state !== "waiting" && state !== "executing";
+  }
 
   async function locate(
     submission: Submission,
@@ -150,8 +220,12 @@ export function createAdmission(given: {
     };
     const { conversationId } = conversation;
     const location = { conversationId, agentId: conversation.agentId, sessionId: `ses_${suffix}`, runId: `run_${suffix}` };
-    // Under the version that was read: a conversation that is cleared meanwhile takes no turn.
-    if (stored) return { ...location, writes: [conversations.write.put(conversationId, conversation, stored.version)] };
+    if (stored) {
+      const branchAt = "sessionId" in target ? undefined : target.branchAt;
+      const branching = branchAt ? [await newBranch(stored.value, branchAt)] : [];
+      // Under the version that was read: a conversation that is cleared meanwhile takes no turn.
+      return { ...location, writes: [conversations.write.put(conversationId, conversation, stored.version), ...branching] };
+    }
     // A new conversation is stored when its first turn starts, and is unknown before. The run of a delegated turn is reported immediately.
     if (!delegation) return { ...location, opens: true, writes: [] };
     const run = firstRun({ ...submission, ...location }, at);

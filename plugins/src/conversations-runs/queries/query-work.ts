@@ -1,5 +1,6 @@
 import { ports, retryWhileStoreAway } from "@portico/core";
 import { type TurnWait, type TurnWaits, wakeSignal } from "../approvals/turn-waits.ts";
+import type { Conversations } from "../conversations/conversations.ts";
 import { readHistory } from "../conversations/messages.ts";
 import { type Listener, type Watched } from "../delivery/subscriber.ts";
 import { processIdOf } from "../delivery/numbered-turn.ts";
@@ -22,6 +23,7 @@ export interface QueryWorkGiven {
   readonly telemetry: ports.Telemetry;
   readonly executor: TurnExecutor;
   readonly records: QueryRecords;
+  readonly conversations: Pick<Conversations, "branches">;
   readonly waits: TurnWaits;
   readonly subscribers: Subscribers;
   /** The users' uploads, if the instance accepts files. */
@@ -144,13 +146,13 @@ function beganIn({
 
 /** The conversation as the model sees it. The user message of this turn is the newest: it is what the agent is told now, and no history. */
 async function everythingSaid(
-  { log, files }: QueryWorkGiven,
+  { log, files, conversations }: QueryWorkGiven,
   turn: Turn,
   signal: AbortSignal,
   room: TurnRoom,
 ): Promise<SaidToAgent> {
   // The turn that opens a conversation has nothing before it.
-  const earlier = turn.opens ? [] : (await readHistory(log, turn.conversationId, signal)).slice(0, -1);
+  const earlier = turn.opens ? [] : (await readHistory(log, await branchesOf(turn, conversations), signal)).slice(0, -1);
   const messages = [...earlier.map(({ parts }) => parts), storedParts(turn)];
   const shown = await createShownFiles({ files, userId: turn.userId, room }).show(messages, signal);
   const history = earlier.map(({ role }, index) => ({ role, parts: shown[index]! }));
@@ -159,6 +161,11 @@ async function everythingSaid(
     return last && { type: "summary" as const, text: boundedText(text, SUMMARY_CHARACTERS), upTo: last.sequence };
   };
   return { history, input: shown.at(-1)!, toStored };
+}
+
+async function branchesOf({ conversationId }: Turn, { branches }: QueryWorkGiven["conversations"]) {
+  // No branch is chosen or begun while a turn of the conversation is open.
+  return { conversationId, jumps: (await branches.find(conversationId))?.value.jumps ?? [] };
 }
 
 /** `seq` is the last message's, so that a client knows whether it has all of them. */

@@ -26,6 +26,10 @@ export function createRemovedRuns(given: {
 }) {
   const { records, log, runs, conversations, waits } = given;
   const failedTurns = openFailedTurns(records);
+  const removal = ({ id, version }: ports.Stored<Conversation>): readonly ports.Write[] => [
+    conversations.write.remove(id, version),
+    conversations.branches.write.remove(id),
+  ];
 
   const removeStreams = async (id: string, { conversationId }: RemovedRun): Promise<void> => {
     // A background turn that is started again with the same key has the same run.
@@ -61,11 +65,7 @@ export function createRemovedRuns(given: {
         const own = found?.value.sessionId === session_id ? found : undefined;
         if (own?.value.clearing || !(await mayRemove(run.value, own?.value.lastTurnId))) return undefined;
         const note = { conversationId: own?.id } satisfies RemovedRun;
-        await runs.writeAll([
-          ...runs.remove(run, note),
-          failedTurns.write.remove(runId),
-          ...(own ? [conversations.write.remove(own.id, own.version)] : []),
-        ]);
+        await runs.writeAll([...runs.remove(run, note), failedTurns.write.remove(runId), ...(own ? removal(own) : [])]);
         return { run: run.value, note };
       });
       if (done) await removeNoted(runId, done.note);
@@ -76,10 +76,7 @@ export function createRemovedRuns(given: {
       const isRemoved = await writeAgain(async () => {
         const found = await conversations.find(conversationId);
         if (!found || found.value.clearing || !mayRemove(found.value)) return false;
-        await runs.writeAll([
-          conversations.write.remove(found.id, found.version),
-          runs.noteRemoval(found.id, { conversationId } satisfies RemovedRun),
-        ]);
+        await runs.writeAll([...removal(found), runs.noteRemoval(found.id, { conversationId } satisfies RemovedRun)]);
         return true;
       });
       if (isRemoved) await removeNoted(conversationId, { conversationId });

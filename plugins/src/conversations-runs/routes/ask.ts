@@ -22,7 +22,7 @@ export function askAgent(services: ConversationServices): ConversationHandlers["
   return async ({ params, body, who, ...call }) => {
     const { userId } = who;
     if (userId === undefined) throw agentErrors.user_required();
-    const { conversationId, mediaRefs, fileReferences, clientRequestId = ids.uuid(), ...said } = body;
+    const { conversationId, replaces, regenerates, mediaRefs, fileReferences, clientRequestId = ids.uuid(), ...said } = body;
     const digest = requestDigest({ ...body, agentId: params.id });
     const { request, isDuplicate } = await admitQuery(
       services,
@@ -31,7 +31,8 @@ export function askAgent(services: ConversationServices): ConversationHandlers["
         ...{ userId, agentId: params.id, clientRequestId, userMessageId: clientRequestId },
         ...{ requestDigest: digest, contentDigest: digest },
       },
-      { conversationId, references: { mediaRefs, fileReferences } },
+      { conversationId, replaces, regenerates, references: { mediaRefs, fileReferences } },
+      call.signal,
     );
     const find = async () => (await runtime.requests.find(requestKey(userId, clientRequestId)))?.value;
     const ended = (until: AbortSignal) => lastEvent(readTurn({ log, clock }, { find, count: 0 }, until));

@@ -1,4 +1,5 @@
 import { ports } from "@portico/core";
+import { chosenBranch } from "../conversations/branches.ts";
 import { type Conversation, messageStream, ownConversation, type StoredMessage } from "../conversations/conversations.ts";
 import { readMessage, readMessages } from "../conversations/messages.ts";
 import { agentErrors } from "../errors.ts";
@@ -35,8 +36,26 @@ export function listMessages({ log, runtime }: ConversationServices): Conversati
   return async ({ params, query, who, signal }) => {
     const limit = readLimit(query.limit, PAGE_LIMIT);
     const before = query.before === undefined ? undefined : readPositive("before", query.before, 1);
-    if (!(await ownConversation(runtime.conversations, who, params.id))) throw agentErrors.conversation_not_found();
-    return readMessages(log, params.id, { before, limit, signal });
+    const asked = query.branch === undefined ? undefined : readPositive("branch", query.branch, 1);
+    const { conversations } = runtime;
+    if (!(await ownConversation(conversations, who, params.id))) throw agentErrors.conversation_not_found();
+    const jumps = (await conversations.branches.find(params.id))?.value.jumps ?? [];
+    const branch = asked ?? chosenBranch(jumps);
+    const messages = await readMessages(log, params.id, { before, limit, jumps, branch, signal });
+    if (!messages) throw agentErrors.branch_not_found();
+    return messages;
+  };
+}
+
+/** Chooses the branch of a conversation that is shown, and that its next turn continues. */
+export function chooseBranch({ runtime }: ConversationServices): ConversationHandlers["chooseBranch"] {
+  const { admission, conversations } = runtime;
+  return async ({ params, body: { branch }, who }) => {
+    const mayChoose = (userId: string) => who.role === "owner" || who.userId === userId;
+    const isChosen =
+      (await ownConversation(conversations, who, params.id)) && (await admission.chooseBranch(params.id, branch, mayChoose));
+    if (!isChosen) throw agentErrors.conversation_not_found();
+    return { conversationId: params.id, branch };
   };
 }
 

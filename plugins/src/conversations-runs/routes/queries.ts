@@ -1,16 +1,18 @@
-import { ports } from "@portico/core";
+import { ports, type ServiceError } from "@portico/core";
 import { agentErrors } from "../errors.ts";
 import type { Admission, Submission } from "../queries/admission.ts";
 import { requestDigest } from "../queries/request-digest.ts";
-import type { TurnFile } from "../turns/turn.ts";
+import { ownConversation } from "../conversations/conversations.ts";
+import { findQuestion, type Question } from "../conversations/messages.ts";
+import type { StoredPart, TurnFile } from "../turns/turn.ts";
 import type { ConversationHandlers, ConversationServices } from "./conversation-services.ts";
 
 /** Accepts a query to an agent. Its turn executes in the background and sends events over the realtime channel. */
 export function startQuery(services: ConversationServices): ConversationHandlers["start"] {
-  return async ({ body, who }) => {
+  return async ({ body, who, signal }) => {
     const { options, clientRequestId, userMessageId, prompt, mediaRefs } = body;
     const client = await services.runtime.channel.submitter(who, body.originSocketId);
-    const { agentId, conversationId, fileReferences, model, maxTurns, metadata } = options;
+    const { agentId, conversationId, replaces, regenerates, fileReferences, model, maxTurns, metadata } = options;
     const { isDuplicate } = await admitQuery(
       services,
       {
@@ -18,26 +20,70 @@ export function startQuery(services: ConversationServices): ConversationHandlers
         ...{ agentId, clientRequestId, userMessageId, prompt, model, maxTurns, metadata },
         ...{ requestDigest: body.requestDigest, contentDigest: requestDigest(body) },
       },
-      { conversationId, references: { mediaRefs, fileReferences } },
+      { conversationId, replaces, regenerates, references: { mediaRefs, fileReferences } },
+      signal,
     );
     return { ok: true, clientRequestId, ...(isDuplicate && { duplicate: true }) };
   };
 }
 
+/** Where a query goes, and the files that come with it. */
+interface Place {
+  readonly conversationId?: string | undefined;
+  readonly replaces?: string | undefined;
+  readonly regenerates?: string | undefined;
+  readonly references: FileReferences;
+}
+
 /** Admits a query that names its agent, with its files. Throws the errors of queries. */
 export async function admitQuery(
-  { agents, runtime: { admission, files } }: Pick<ConversationServices, "agents" | "runtime">,
+  services: Pick<ConversationServices, "agents" | "runtime" | "log">,
   submission: Omit<Submission, "media" | "files">,
-  { conversationId, references }: { readonly conversationId: string | undefined; readonly references: FileReferences },
+  place: Place,
+  signal: AbortSignal,
 ): ReturnType<Admission["admit"]> {
+  const { admission, files } = services.runtime;
   const { userId, agentId } = submission;
+  const { conversationId } = place;
+  const branchAt = await findBranchAt(services, userId, place, signal);
+  const again = place.regenerates !== undefined && branchAt && !(branchAt instanceof Error) ? branchAt.message : undefined;
+  const references = again ? referencesIn(again.parts) : place.references;
+  const said = again && { prompt: textOf(again.parts), metadata: submission.metadata ?? again.metadata };
   // A new submission is refused below. An admitted submission stays admitted, even if its files were removed.
   const came = await queryFiles(files, userId, references).catch((error: unknown) => ({ refusal: error }));
-  return admission.admit({ ...submission, ...("refusal" in came ? {} : came) }, { conversationId }, async (turnId) => {
+  const whole = { ...submission, ...said, ...("refusal" in came ? {} : came) };
+  return admission.admit(whole, { conversationId, branchAt }, async (turnId) => {
     if ("refusal" in came) throw came.refusal;
-    if (!(await agents.find(agentId))) throw agentErrors.unknown_agent();
+    if (!(await services.agents.find(agentId))) throw agentErrors.unknown_agent();
     return holdFiles(files, userId, turnId, references);
   });
+}
+
+/** The message in whose place a branch begins. In conversations of other users, nothing is searched. */
+async function findBranchAt(
+  { runtime, log }: Pick<ConversationServices, "runtime" | "log">,
+  userId: string,
+  { conversationId, replaces, regenerates }: Place,
+  signal: AbortSignal,
+): Promise<Question | ServiceError | undefined> {
+  const wanted = replaces !== undefined ? { replaces } : regenerates !== undefined ? { regenerates } : undefined;
+  if (!wanted || conversationId === undefined) return undefined;
+  const own = await ownConversation(runtime.conversations, { userId, role: "member" }, conversationId);
+  if (!own) return undefined;
+  const found = await findQuestion(log, conversationId, wanted, signal);
+  if (found === "missing") return agentErrors.message_not_found();
+  return found === "wrong kind" ? agentErrors.wrong_message_kind() : found;
+}
+
+function textOf(parts: readonly StoredPart[]): string {
+  return parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
+}
+
+function referencesIn(parts: readonly StoredPart[]): FileReferences {
+  return {
+    mediaRefs: parts.flatMap((part) => (part.type === "media_ref" ? [{ mediaId: part.reference }] : [])),
+    fileReferences: parts.flatMap((part) => (part.type === "file_ref" ? [part.reference] : [])),
+  };
 }
 
 /** Accepts a further query in a session. */

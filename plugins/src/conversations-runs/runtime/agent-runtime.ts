@@ -113,7 +113,7 @@ export const agentRuntime = defineAdapter({
     const queryRecords = createQueryRecords({ ...given, waits, requests, runs, conversations, files, serverInstanceId });
     const openTurns = new OpenTurns({ ...shared, clock, process: serverInstanceId }, scope);
     const limits = createTurnLimits({ ...given, openTurns, limits: settings.limits });
-    const admission = createAdmission({ limits, engine, requests, conversations, runs, clock, ids, telemetry });
+    const admission = createAdmission({ log, limits, engine, requests, conversations, runs, clock, ids, telemetry });
 
     /** Stop one turn, whether it executes or still waits. */
     const stopTurn = async (turn: Pick<Turn, "userId" | "sessionId" | "clientRequestId">) => {
@@ -156,7 +156,10 @@ export const agentRuntime = defineAdapter({
       toolPolicy: settings.toolPolicy,
       hasApprovals: settings.hasApprovals,
     });
-    const work = createQueryWork({ ...given, files, executor, waits, records: queryRecords, subscribers: channel.subscribers });
+    const work = createQueryWork({
+      ...given,
+      ...{ files, executor, waits, conversations, records: queryRecords, subscribers: channel.subscribers },
+    });
     const clearing = createClearing({
       ...{ engine, log, clock, ids, conversations, runs, hints, waits },
       interrupt: (sessionId) => running.stopAnywhere({ sessionId }, "conversation_cleared"),

@@ -26,6 +26,7 @@ export interface StoredItem {
     | "run"
     | "receipt"
     | "conversation"
+    | "branches"
     | "message"
     | "submission"
     | "delivery"
@@ -112,6 +113,8 @@ export function createStoredRuns(given: StoredRunsGiven): StoredRuns {
       for await (const page of conversations.oldest({ userId })) {
         for (const { id, value } of page) {
           yield { kind: "conversation", value };
+          const branches = await conversations.branches.find(id);
+          if (branches) yield { kind: "branches", value: { conversationId: id, ...branches.value } };
           for await (const entry of log.read(messageStream(id), { signal }))
             if (!entry.damaged) yield { kind: "message", value: { conversationId: id, ...entry.entry } };
         }

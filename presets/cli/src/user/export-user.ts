@@ -21,6 +21,7 @@ const FILES = {
   run: "runs",
   receipt: "receipts",
   conversation: "conversations",
+  branches: "conversation-branches",
   message: "messages",
   submission: "submissions",
   delivery: "deliveries",
