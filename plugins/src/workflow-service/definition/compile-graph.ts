@@ -115,6 +115,9 @@ function compileNode(draft: Draft, path: Path, names: Names, around: Surrounding
   if (isAlways) checkAlways(draft, path, around, by);
   const condition =
     node.if === undefined || isAlways ? undefined : compileExpression(String(node.if), [...path, "if"], names, by);
+  const retryIf = node.retry?.if;
+  const retried =
+    retryIf === undefined ? undefined : compileExpression(retryIf, [...path, "retry", "if"], { ...names, hasError: true }, by);
   if (!rules) return undefined;
   const below = [...path, "with"];
   checkWith(rules, draft.with, below, by);
@@ -127,7 +130,7 @@ function compileNode(draft: Draft, path: Path, names: Names, around: Surrounding
     ...(isAlways && { isAlways }),
     with: compileWith(rules, draft.with, below, names, around, by),
     cases: draft.cases && new Set(draft.cases),
-    retry: toRetry(node.retry),
+    retry: { ...toRetry(node.retry), ...(retried && { condition: retried }) },
     timeoutMs: node.timeout,
     onError: node.onError ?? "fail",
     idempotent: node.idempotent,

@@ -92,6 +92,7 @@ export function* expressionsOfNodes(
     const at = [...path, id];
     // The word is no expression.
     if (node["if"] !== "always") yield* bare(node["if"], [...at, "if"]);
+    if (isRecord(node["retry"])) yield* bare(node["retry"]["if"], [...at, "retry", "if"]);
     const keys = types.get(String(node["type"]))?.keys ?? {};
     for (const [key, value] of entriesOf(node["with"])) {
       const below = [...at, "with", key];

@@ -109,6 +109,8 @@ export interface Retry {
   /** The factor by which each delay grows. */
   readonly factor: number;
   readonly maxDelayMs: number;
+  /** Whether an error is retried. */
+  readonly condition?: Expression | undefined;
 }
 
 /** One value of `with`. The rules of the node type determine its form. */

@@ -37,6 +37,14 @@ const retry = v.strictObject(
       ),
     ),
     maxDelay: v.optional(duration("Maximum delay; default `1h`.")),
+    if: v.optional(
+      v.pipe(
+        v.string(),
+        v.description(
+          "A CEL expression over `error`, such as `error.code == 'timeout'`. Without it, every error is retried that can be.",
+        ),
+      ),
+    ),
   },
   "Write how often: `retry: { attempts: 3 }`",
 );

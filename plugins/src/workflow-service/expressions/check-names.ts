@@ -18,6 +18,8 @@ export interface Names {
   readonly gate?: readonly string[] | undefined;
   /** Whether it can name the `failure` of the run. */
   readonly hasFailure?: boolean | undefined;
+  /** Whether it can name the `error` of an attempt. */
+  readonly hasError?: boolean | undefined;
   /** Whether the run does not exist yet: it can name parameters only. */
   readonly isBeforeRun?: boolean | undefined;
 }
@@ -31,6 +33,8 @@ export interface NameProblem {
 const RUN_FIELDS = ["id", "workflowId", "startedAt"];
 
 const FAILURE_FIELDS = ["runId", "workflowId", "nodeId", "code", "message", "startedAt", "endedAt"];
+
+const ERROR_FIELDS = ["code", "message", "status", "body", "bodyTruncated"];
 
 const NODE_FIELDS = ["output", "status", "error"];
 
@@ -64,6 +68,7 @@ export function readScope(tree: SyntaxNode, scope: ExpressionScope): ExpressionS
     previous: roots.has("previous") ? scope.previous : null,
     gate: roots.has("gate") ? scope.gate : null,
     failure: roots.has("failure") ? scope.failure : null,
+    error: roots.has("error") ? scope.error : null,
   };
 }
 
@@ -237,6 +242,11 @@ function walkChain(chain: Chain, at: Walk): void {
       if (!names.hasFailure) report(start, "`failure` is known in `onFailure` only");
       else if (first && !FAILURE_FIELDS.includes(first.name))
         report(first.offset, unknown("field of `failure`", first.name, FAILURE_FIELDS));
+      return;
+    case "error":
+      if (!names.hasError) report(start, "`error` is known in `retry.if` only");
+      else if (first && !ERROR_FIELDS.includes(first.name))
+        report(first.offset, unknown("field of `error`", first.name, ERROR_FIELDS));
       return;
     case "run":
       if (!first) report(computed?.start ?? start, `Name what of the run: ${listed(RUN_FIELDS.map((each) => `run.${each}`))}`);

@@ -190,6 +190,7 @@ function contextOf(scope: ExpressionScope, names: readonly string[]): Record<str
     previous: toCelValue(scope.previous ?? null),
     gate: toCelValue(scope.gate ?? null),
     failure: toCelValue(scope.failure ?? null),
+    error: toCelValue(scope.error ?? null),
   };
 }
 

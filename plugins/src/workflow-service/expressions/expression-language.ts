@@ -8,7 +8,18 @@ import { registerLibrary } from "./function-library.ts";
 import { childrenOf, type Comprehension, type SyntaxNode, isSyntaxNode } from "./syntax-tree.ts";
 
 /** Names with which an expression can begin. A separate check decides where each name is allowed. */
-export const ROOT_NAMES = ["parameters", "nodes", "run", "secrets", "item", "index", "previous", "gate", "failure"] as const;
+export const ROOT_NAMES = [
+  "parameters",
+  "nodes",
+  "run",
+  "secrets",
+  "item",
+  "index",
+  "previous",
+  "gate",
+  "failure",
+  "error",
+] as const;
 
 /**
  * Functions of the library, and their replacements. JavaScript's regular expressions, which the library uses for patterns and durations,

@@ -13,6 +13,8 @@ export interface ExpressionScope {
   readonly gate?: unknown;
   /** Only in `onFailure`. */
   readonly failure?: unknown;
+  /** Only in `retry.if`: why the last attempt failed. */
+  readonly error?: unknown;
   /** Called with the read values and the result of each expression that may make new texts of what it reads. */
   readonly derived?: ((read: readonly unknown[], made: unknown) => void) | undefined;
   /**

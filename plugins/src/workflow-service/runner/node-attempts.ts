@@ -1,4 +1,7 @@
 import { addModelUsage, orAborted, ports } from "@portico/core";
+import { ExpressionFailed } from "../expressions/expression.ts";
+import type { NodeError } from "../runs/ledger-entry.ts";
+import { evaluated, holds } from "./node-values.ts";
 import { workName } from "../runs/run-id.ts";
 import { type Attempt, AttemptsFailed } from "./attempt.ts";
 import { type NodePlay, type NodeResult, isWoundUp } from "./running.ts";
@@ -15,11 +18,30 @@ export async function withRetries(play: NodePlay, once: (attempt: number) => Pro
       return { output: result.output, attempts: attempt, startedAt: result.startedAt, endedAt: result.endedAt };
     }
     const { code, message, isFinal, answer, retryAfterMs = 0 } = result;
-    if (isFinal || attempt >= attempts) throw new AttemptsFailed({ code, message, ...answer }, attempt);
+    const error = { code, message, ...answer };
+    if (isFinal || attempt >= attempts) throw new AttemptsFailed(error, attempt);
+    const refused = await refusedBy(play, error);
+    if (refused) throw new AttemptsFailed(refused, attempt);
     // A server knows best when it can answer again.
     const pause = Math.min(Math.max(delay, retryAfterMs), maxDelayMs, play.left());
     await orAborted(running.context.sleep(workName(nodeId, `#${attempt} pause`), pause), frame.signal);
     delay = Math.min(delay * factor, maxDelayMs);
+  }
+}
+
+/** The error of the node, if its `retry.if` retries no such error. The condition is decided again after a crash: from the stored error. */
+async function refusedBy({ running, node, frame }: NodePlay, error: NodeError): Promise<NodeError | undefined> {
+  const { condition } = node.retry;
+  if (!condition) return undefined;
+  // Conditions can compare what some errors lack.
+  const named = { status: null, body: null, bodyTruncated: false, ...error };
+  try {
+    const isRetried = await evaluated(running, { ...frame, error: named }, [condition], (scope) => holds(condition, scope));
+    return isRetried ? undefined : error;
+  } catch (thrown) {
+    if (!(thrown instanceof ExpressionFailed)) throw thrown;
+    // The node keeps the code of what it met.
+    return { ...error, message: `${error.message} (not retried: ${thrown.message})` };
   }
 }
 

@@ -93,6 +93,8 @@ export interface Frame {
   readonly previous?: unknown;
   /** In `onFailure`: why the run failed. */
   readonly failure?: unknown;
+  /** In `retry.if`: why the last attempt failed. */
+  readonly error?: unknown;
   /** In the body of a gate's notification. */
   readonly gate?: unknown;
   /** Maximum milliseconds of a wait. Default: the rest of the run's time. */
@@ -160,12 +162,12 @@ export type GraphOutcome =
 /** Everything that expressions of a frame can name. `results`: see ExpressionScope. */
 export function scopeOf(
   { scope }: Running,
-  { nodes, item, index, previous, failure, gate }: Frame,
+  { nodes, item, index, previous, failure, error, gate }: Frame,
   results?: ExpressionScope["results"],
 ): ExpressionScope {
   // Each node makes one. A copy with `...` was among the most expensive functions of a short run.
   const { parameters, run, secrets, derived } = scope;
-  return { parameters, run, secrets, derived, nodes, item, index, previous, failure, gate, results };
+  return { parameters, run, secrets, derived, nodes, item, index, previous, failure, error, gate, results };
 }
 
 /**
