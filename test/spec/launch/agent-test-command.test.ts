@@ -73,6 +73,7 @@ describe("portico agent test", () => {
       { ...both, expect: { end: "completed", calls: ["find"], atMost: { modelCalls: 2, tokens: 42 } } },
       { ...both, expect: checks },
       { ...both, expect: { calls: ["pay", "find"] } },
+      { model: [{ text: "Hi" }], expect: { atMost: { tokens: 100 } } },
     );
     const got = 'got "Order 7 is sent"';
     expect(differing).toEqual([
@@ -95,6 +96,7 @@ describe("portico agent test", () => {
         "atMost.cost: expected at most 1, got nothing: the usage or the price of the model is unknown",
       ],
       ["calls: expected pay, find, got find"],
+      ["atMost.tokens: expected at most 100, got nothing: no answer of the model says its usage"],
     ]);
   });
 

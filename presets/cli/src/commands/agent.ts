@@ -46,7 +46,37 @@ const recordCommand = defineCommand({
   },
 });
 
+const evalCommand = defineCommand({
+  meta: {
+    name: "eval",
+    description: "Run cases of agents with several models, and compare the results; tools give the answers of the cases",
+  },
+  args: {
+    files: { type: "positional", required: true, valueHint: "file…", description: "Files of cases in YAML or JSON" },
+    models: {
+      type: "string",
+      required: true,
+      valueHint: "model,…",
+      description:
+        "Models with commas between them: provider/model, or a model that one provider lists; scripted: the answers of the cases",
+    },
+    repeat: { type: "string", valueHint: "number", description: "How often each case is run with each model; default: 1" },
+    parallel: { type: "string", valueHint: "number", description: "Maximum cases at the same time; default: 4" },
+    "pass-rate": {
+      type: "string",
+      valueHint: "percent",
+      description: "Exit with code 1 if fewer attempts passed with one of the models; default: 100",
+    },
+    json: { type: "boolean", description: "Print a JSON object, with each attempt" },
+    ...settingsFlags,
+  },
+  async run({ args }) {
+    const { evalAgents } = await import("../agents/eval-agents.ts");
+    process.exitCode = await evalAgents(args, { ...args, files: args._ });
+  },
+});
+
 export const agentCommand = defineCommand({
-  meta: { name: "agent", description: "Test agents, and record their turns as tests" },
-  subCommands: { test: testCommand, record: recordCommand },
+  meta: { name: "agent", description: "Test agents, record their turns as tests, and compare models" },
+  subCommands: { test: testCommand, record: recordCommand, eval: evalCommand },
 });

@@ -24,6 +24,8 @@ export interface FoundTurn {
   readonly outputTokens?: number | undefined;
   /** By the prices of the configuration. */
   readonly cost?: number | undefined;
+  /** From the acceptance to the end, with the time that it waited for a person. */
+  readonly durationMs: number;
 }
 
 /** One line for each place in which a turn differs from what is expected of it. */

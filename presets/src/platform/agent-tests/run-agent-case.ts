@@ -7,7 +7,7 @@ import { memoryStore } from "@portico/adapters/stores/memory";
 import { type PriceTable, recordUsage } from "@portico/adapters/usage/records";
 import { type Adapter, type App, createApp, type ports, Secret } from "@portico/core";
 import type { CallResult } from "@portico/core/client";
-import type { SchemaChecks } from "@portico/core/kit";
+import { type SchemaChecks, withoutByteOrderMark } from "@portico/core/kit";
 import { conversationsRuns } from "@portico/plugins/conversations-runs";
 import { noClients } from "@portico/plugins/conversations-runs/agent-turns";
 import type { conversationsRunsContract } from "@portico/plugins/conversations-runs/contract";
@@ -30,9 +30,19 @@ export interface TestedAgent {
   readonly skillFile: NonNullable<ports.Agents["skillFile"]>;
 }
 
+/** A model that answers in place of the case. */
+export interface PlayedModel {
+  readonly provider: string;
+  readonly model: string;
+  /** The provider. */
+  readonly adapter: Adapter;
+}
+
 /** How the cases of an agent are executed. */
 export interface AgentCaseGiven {
   readonly agent: TestedAgent;
+  /** Default: the model gives the answers of the case. */
+  readonly played?: PlayedModel | undefined;
   /** Tools that the file of the cases defines. */
   readonly tools: AgentCases["tools"];
   readonly checks: SchemaChecks;
@@ -59,16 +69,18 @@ const TOKEN = "the token of a test that listens nowhere";
 const CASE_MS = 60_000;
 /** Between two looks at a turn, in milliseconds. */
 const LOOK_MS = 1;
+const LOOK_AT_REAL_MS = 20;
 /** The provider and the model of an agent that names none. */
 const SCRIPTED = "scripted";
 
-/** Runs one case with the engine of the service, in memory: without network, real models and real tools. */
+/** Runs one case with the engine of the service, in memory. Without a real model, nothing outside of the process is called. */
 export async function runAgentCase(test: AgentCase, given: AgentCaseGiven): Promise<TestedAgentCase> {
-  const { agent, tools: definitions, checks, turns, loop, prices, signal, limitMs = CASE_MS } = given;
+  const { agent, played: real, tools: definitions, checks, turns, loop = {}, prices, signal, limitMs = CASE_MS } = given;
   const { provider = SCRIPTED, model = SCRIPTED, tools: named } = agent.definition;
   const answers = test.model ?? [];
+  const text = real ? withModel(agent.text, real) : agent.text;
   const missed = new Set<string>();
-  const script: ModelScript = { calls: 0 };
+  const script: ModelScript = { calls: 0, toolCalls: 0 };
   const tools = scriptedTools({ definitions, answers: test.tools, named, missed: (toolId) => missed.add(toolId) });
   const app = await createApp({
     name: "agent-test",
@@ -77,23 +89,27 @@ export async function runAgentCase(test: AgentCase, given: AgentCaseGiven): Prom
       silentTelemetry(),
       recordUsage({ prices }),
       tokenIdentity({ tokens: [{ token: new Secret(TOKEN), userId: "tester", role: "owner" }] }),
-      withDelegates(withSkills(memoryAgents({ agents: new Map([[agent.id, agent.text]]) }), agent)),
-      withoutPauses(loopAgentEngine(loop ?? {})),
-      scriptedModel({ id: provider, model, answers, names: tools.names, script }),
+      withDelegates(withSkills(memoryAgents({ agents: new Map([[agent.id, text]]) }), agent)),
+      ...(real
+        ? [loopAgentEngine(loop), real.adapter]
+        : [withoutPauses(loopAgentEngine(loop)), scriptedModel({ id: provider, model, answers, names: tools.names, script })]),
       ...tools.adapters,
       noClients(),
     ],
     plugins: [conversationsRuns({ ...turns })],
   });
   try {
+    const lookMs = real ? LOOK_AT_REAL_MS : LOOK_MS;
     const played = await playTurns(app, {
-      ...{ test, agentId: agent.id, checks, signal },
+      ...{ lookMs, test, agentId: agent.id, checks, signal },
+      // The protocol has no word for an unknown usage: it says 0 tokens.
+      isUsageKnown: real !== undefined || answers.some(({ usage }) => usage),
       decidedBefore: new Map(),
       endsAt: performance.now() + limitMs,
     });
     const differences = [
       ...[...missed].map((toolId) => `tools.${toolId}: the case has no answer for this tool`),
-      ...scriptDifferences(script.calls, answers.length),
+      ...(real ? [] : scriptDifferences(script.calls, answers.length)),
       ...played.differences,
     ];
     if (!played.found) return { name: test.name, isOk: false, differences };
@@ -115,6 +131,8 @@ interface Playing {
   readonly test: AgentCase;
   readonly agentId: string;
   readonly checks: SchemaChecks;
+  readonly lookMs: number;
+  readonly isUsageKnown: boolean;
   /** How many calls of each tool were decided. */
   readonly decidedBefore: Map<string, number>;
   readonly endsAt: number;
@@ -126,7 +144,7 @@ interface Played {
   readonly found?: FoundTurn;
 }
 
-/** One turn for each message, in one conversation. A turn that does not end as expected ends the case, unless it is the last one. */
+/** One turn for each message, in one conversation. A turn that waits for a person ends the case. */
 async function playTurns(app: App, playing: Playing): Promise<Played> {
   const { test, agentId, checks } = playing;
   const differences: string[] = [];
@@ -153,16 +171,19 @@ async function playTurns(app: App, playing: Playing): Promise<Played> {
 
 /** The turn with this number of a run when it has ended or waits for a person, or why it cannot end. */
 async function endOfTurn(app: App, runId: string, number: number, playing: Playing): Promise<FoundTurn | string> {
-  const { test, decidedBefore, endsAt, signal } = playing;
+  const { test, decidedBefore, lookMs, isUsageKnown, endsAt, signal } = playing;
   const path = `/api/runs/${runId}`;
   while (performance.now() < endsAt) {
     signal?.throwIfAborted();
     const { total = 0, receipts } = (await call<"receipts">(app, `${path}/receipt?limit=1`)).body;
     if (total > number) {
       const [traced] = (await call<"trace">(app, `${path}/trace?limit=1`)).body.turns;
-      return foundTurn(receipts[0]!, traced);
+      return foundTurn(receipts[0]!, traced, isUsageKnown);
     }
-    const waiting = (await call<"approvals">(app, "/api/approvals")).body.approvals.filter((each) => each.runId === runId);
+    const waiting = (await call<"approvals">(app, "/api/approvals")).body.approvals
+      .filter((each) => each.runId === runId)
+      // Calls of one answer wait since the same time.
+      .sort((one, other) => (one.callId < other.callId ? -1 : 1));
     for (const { callId, toolId } of waiting) {
       const given = test.approvals[toolId];
       if (given === undefined) return waitingTurn(waiting);
@@ -176,7 +197,7 @@ async function endOfTurn(app: App, runId: string, number: number, playing: Playi
       decidedBefore.set(toolId, number + 1);
       if (decided.status !== 200) return `approvals.${toolId}: the decision is refused: ${JSON.stringify(decided.body)}`;
     }
-    await pause(LOOK_MS, undefined, { signal });
+    await pause(lookMs, undefined, { signal });
   }
   return "The turn does not end in time";
 }
@@ -184,8 +205,8 @@ async function endOfTurn(app: App, runId: string, number: number, playing: Playi
 type Receipt = Answer<"receipts">["receipts"][number];
 type Traced = Answer<"trace">["turns"][number];
 
-function foundTurn(receipt: Receipt, traced: Traced | undefined): FoundTurn {
-  const { output, failure, interruption_reason: reason, tool_calls: calls } = receipt;
+function foundTurn(receipt: Receipt, traced: Traced | undefined, isUsageKnown: boolean): FoundTurn {
+  const { output, failure, interruption_reason: reason, tool_calls: calls, duration_ms: durationMs = 0 } = receipt;
   const end = reason ?? "completed";
   const status = failure ? "failed" : isTurnEnd(end) ? "completed" : "interrupted";
   const { usage, entries = [] } = traced?.trace ?? {};
@@ -196,9 +217,8 @@ function foundTurn(receipt: Receipt, traced: Traced | undefined): FoundTurn {
     output,
     calls: (calls as readonly StoredCall[]).map(toFoundCall),
     modelCalls: entries.filter(({ kind }) => kind === "model").length,
-    inputTokens: usage?.inputTokens,
-    outputTokens: usage?.outputTokens,
-    cost: usage?.cost,
+    ...(isUsageKnown && { inputTokens: usage?.inputTokens, outputTokens: usage?.outputTokens, cost: usage?.cost }),
+    durationMs,
   };
 }
 
@@ -220,7 +240,7 @@ function toFoundCall({ tool_id: tool, arguments: args, is_error: isError }: Stor
 /** A turn that waits has no receipt: only the calls that wait are known. */
 function waitingTurn(waiting: Answer<"approvals">["approvals"]): FoundTurn {
   const calls = waiting.map(({ toolId, arguments: args }) => ({ tool: toolId, arguments: args, isError: false }));
-  return { status: "waiting", output: "", calls, modelCalls: 0 };
+  return { status: "waiting", output: "", calls, modelCalls: 0, durationMs: 0 };
 }
 
 function added(before: FoundTurn, last: FoundTurn): FoundTurn {
@@ -233,7 +253,14 @@ function added(before: FoundTurn, last: FoundTurn): FoundTurn {
     inputTokens: sum(before.inputTokens, last.inputTokens),
     outputTokens: sum(before.outputTokens, last.outputTokens),
     cost: sum(before.cost, last.cost),
+    durationMs: before.durationMs + last.durationMs,
   };
+}
+
+/** The same `agent.json` with this model. */
+function withModel(text: string, { provider, model }: PlayedModel): string {
+  const definition = JSON.parse(withoutByteOrderMark(text)) as object;
+  return JSON.stringify({ ...definition, provider, model });
 }
 
 function withSkills(adapter: Adapter, { id, skillFile }: TestedAgent): Adapter {

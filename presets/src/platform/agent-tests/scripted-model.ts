@@ -7,6 +7,8 @@ import type { ScriptedAnswer } from "./case-file.ts";
 export interface ModelScript {
   /** Calls that the model got, also those for which the case has no answer. */
   calls: number;
+  /** Calls of tools that it made. */
+  toolCalls: number;
 }
 
 export interface ScriptedModelOptions {
@@ -35,7 +37,12 @@ export const scriptedModel = defineModelProvider({
       if (text !== undefined) yield text;
       if (error) throw new ModelRefusal(error.kind, error.message, error.status === undefined ? {} : { status: error.status });
       for (const { tool, arguments: args } of calls)
-        yield { type: "tool-call", name: names.get(tool) ?? tool, arguments: args as Record<string, never> };
+        yield {
+          type: "tool-call",
+          id: callId(script.toolCalls++),
+          name: names.get(tool) ?? tool,
+          arguments: args as Record<string, never>,
+        };
       if (usage) {
         const { input, output, cachedInput, cacheWrite } = usage;
         yield { type: "usage", usage: { input, output, cacheRead: cachedInput, cacheWrite } };
@@ -44,6 +51,11 @@ export const scriptedModel = defineModelProvider({
     },
   }),
 });
+
+/** Ids of calls sort in the order of the calls. */
+function callId(number: number): string {
+  return `call_${String(number).padStart(9, "0")}`;
+}
 
 /** Between an attempt and the next one, in milliseconds. */
 const SOON_MS = 1;
