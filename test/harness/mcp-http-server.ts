@@ -20,10 +20,14 @@ export interface McpHttpServer {
   close(): Promise<void>;
 }
 
-/** `createSessionServer` makes the server of each session. Default: `createToolsServer`. `forgotten`: the status of requests of unknown sessions. `at`: a port. */
+/** `createSessionServer` makes the server of each session. Default: `createToolsServer`. `forgotten`: the status of requests of unknown sessions. `at`: a port. `guard` answers requests that must not reach the server. */
 export async function startMcpHttpServer(
   createSessionServer: (calls: HangingCalls) => McpServer = createToolsServer,
-  { forgotten = 404, at = 0 }: { readonly forgotten?: number; readonly at?: number } = {},
+  {
+    forgotten = 404,
+    at = 0,
+    guard,
+  }: { readonly forgotten?: number; readonly at?: number; readonly guard?: (request: Request) => Response | undefined } = {},
 ): Promise<McpHttpServer> {
   const transports = new Map<string, WebStandardStreamableHTTPServerTransport>();
   const calls: HangingCalls = { begun: 0, cancelled: 0 };
@@ -45,6 +49,8 @@ export async function startMcpHttpServer(
   };
 
   const host = await serveRequests(async (request, received) => {
+    const refusal = guard?.(request);
+    if (refusal) return refusal;
     headers.push(received);
     if (request.method === "GET") streams++;
     const id = received["mcp-session-id"];

@@ -80,7 +80,7 @@ export const RULES: readonly RuleGroup[] = [
   {
     name: "where workflows send requests",
     files: [
-      "adapters/workflow-nodes/src/http/address-guard.ts",
+      "adapters/src/outbound/address-guard.ts",
       "adapters/workflow-nodes/src/http/http-client.ts",
       "adapters/workflow-nodes/src/http/read-url.ts",
     ],

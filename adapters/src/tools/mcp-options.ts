@@ -12,6 +12,51 @@ import {
 import * as v from "valibot";
 import type { OutboundOptions } from "../outbound/outbound-options.ts";
 
+/** Scopes, and allowed hosts. */
+const MOST = 100;
+/** RFC 6749, 3.3. */
+const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/;
+
+/** How a server at an address is given access to an account. */
+const auth = v.pipe(
+  v.strictObject({
+    type: v.pipe(v.literal("oauth"), v.description("OAuth 2.1. A person connects the server with `portico mcp login`.")),
+    per: v.optional(
+      v.pipe(v.picklist(["instance"]), v.description("Whose account is used: `instance` is one account for all users.")),
+      "instance",
+    ),
+    scopes: v.optional(
+      v.pipe(
+        v.array(v.pipe(v.string(), v.regex(SCOPE, "a scope, without spaces"))),
+        v.maxLength(MOST),
+        v.description("Scopes to ask for. Default: those that the server asks for."),
+      ),
+    ),
+    clientId: v.optional(
+      v.pipe(
+        v.string(),
+        v.nonEmpty(),
+        v.description("Client that the service knows. Default: Portico registers a client by itself."),
+      ),
+    ),
+    clientSecret: v.optional(v.pipe(secret(), v.description("Secret of `clientId`, if it has one."))),
+    allow: v.optional(
+      v.pipe(
+        v.array(v.string()),
+        v.maxLength(MOST),
+        v.description(
+          "Hosts of private networks that may issue tokens: `host`, `host:port`, an address, or a network. The host of `url` is always allowed.",
+        ),
+      ),
+      [],
+    ),
+  }),
+  v.check(
+    ({ clientId, clientSecret }) => clientSecret === undefined || clientId !== undefined,
+    "clientSecret only with clientId",
+  ),
+);
+
 const server = v.pipe(
   v.strictObject({
     command: v.optional(
@@ -45,6 +90,7 @@ const server = v.pipe(
         ),
       ),
     ),
+    auth: v.optional(auth),
     callTimeoutMs: v.optional(
       v.pipe(
         milliseconds(1),
@@ -65,8 +111,12 @@ const server = v.pipe(
     "args, env and cwd only together with command",
   ),
   v.check(
-    ({ command, headers, transport }) => command === undefined || (headers === undefined && transport === undefined),
-    "headers and transport only together with url",
+    ({ command, headers, transport, auth }) => command === undefined || (!headers && !transport && !auth),
+    "headers, transport and auth only together with url",
+  ),
+  v.check(
+    ({ headers, auth }) => !auth || !Object.keys(headers ?? {}).some((name) => name.toLowerCase() === "authorization"),
+    "auth instead of a header Authorization",
   ),
 );
 
@@ -77,6 +127,9 @@ export const mcpServersSettings = {
     {},
   ),
 };
+
+/** The setting `auth` of an MCP server. */
+export type McpAuthOptions = v.InferOutput<typeof auth>;
 
 /** One MCP server: a program to start, or an address. */
 export interface McpToolsOptions extends Partial<Omit<v.InferOutput<typeof server>, "env" | "headers">> {

@@ -1,7 +1,7 @@
 import type { LookupFunction } from "node:net";
 import type { OutboundOptions } from "@portico/adapters/outbound/outbound-options";
 import { defineWorkflowNode, ports } from "@portico/core";
-import { createAddressGuard } from "./http/address-guard.ts";
+import { createAddressGuard } from "@portico/adapters/outbound/address-guard";
 import { bodyOf, filesFor, type HttpBody } from "./http/http-body.ts";
 import { createHttpClient, type HttpTimeouts } from "./http/http-client.ts";
 import { addressRefused } from "./http/http-failure.ts";

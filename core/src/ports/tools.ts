@@ -15,6 +15,90 @@ export interface ToolSource {
    * in `list`, ToolArgumentsInvalid for arguments that violate `inputSchema`, ToolsUnavailable, or the signal's reason.
    */
   call(call: ToolCall, signal: AbortSignal): Promise<ToolResult>;
+  /** How a person connects the source to an account. Default: it needs no account. */
+  readonly authorization?: ToolAuthorization | undefined;
+}
+
+/** How a person gives a source access to an account at its service, by OAuth 2.1. No function returns or logs a token. */
+export interface ToolAuthorization {
+  /** `instance`: one account for all users. `user`: each user connects an own account, and `userId` is required everywhere. */
+  readonly per: "instance" | "user";
+  /** Whether the account is connected now. */
+  status(userId?: string): Promise<ToolGrant>;
+  /**
+   * Begin to connect. The person opens the address that is returned, agrees there, and comes back to `redirectUrl` with a code and a state.
+   * Throws ToolAuthorizationFailed, or the signal's reason.
+   */
+  begin(wanted: BeginAuthorization, signal: AbortSignal): Promise<BegunAuthorization>;
+  /** Finish with what the person came back with. A state is valid once. Throws ToolAuthorizationFailed, or the signal's reason. */
+  finish(received: FinishAuthorization, signal: AbortSignal): Promise<ToolGrant>;
+  /** Forget the access, and ask the service to revoke it. Returns false without access. */
+  disconnect(userId: string | undefined, signal: AbortSignal): Promise<boolean>;
+}
+
+/** The access of a source to an account. */
+export interface ToolGrant {
+  /** `ended`: the service refused the access, so the person must connect again. */
+  readonly state: "connected" | "not_connected" | "ended";
+  /** Milliseconds since 1970 at which the person connected it. */
+  readonly connectedAt?: number | undefined;
+  /** The scopes that the service granted, separated by spaces, if it names them. */
+  readonly scope?: string | undefined;
+}
+
+/** Who connects, and where the service sends the person afterwards. */
+export interface BeginAuthorization {
+  readonly userId?: string | undefined;
+  /** An address that the service will know as one of this client. */
+  readonly redirectUrl: string;
+  /** Whether the registration of this client is kept for later connections with the same `redirectUrl`. Default: true. */
+  readonly keepsClient?: boolean | undefined;
+}
+
+/** A connection that a person must agree to. */
+export interface BegunAuthorization {
+  /** Where the person agrees. It contains the state, which must not be logged. */
+  readonly url: string;
+  readonly state: string;
+  /** Milliseconds since 1970 after which the state is invalid. */
+  readonly expiresAt: number;
+}
+
+/** What a person came back with. */
+export interface FinishAuthorization {
+  readonly userId?: string | undefined;
+  readonly state: string;
+  readonly code?: string | undefined;
+  /** The issuer that the service named (RFC 9207). */
+  readonly iss?: string | undefined;
+  /** The error that the service sent instead of a code. */
+  readonly error?: string | undefined;
+}
+
+/** Why an account could not be connected. */
+export type AuthorizationFault =
+  /** The service, or its description of OAuth, cannot be reached or read. */
+  | "unreachable"
+  /** A description leads to an address that must not be called. */
+  | "address_refused"
+  /** The service does not support what is required: PKCE with S256, or registration of clients. */
+  | "unsupported"
+  /** The service refused to register this client. */
+  | "registration_refused"
+  /** The state is unknown, used, expired, or of another user. */
+  | "state_invalid"
+  /** The person or the service refused. */
+  | "refused";
+
+/** Thrown when an account cannot be connected. The message contains no text of the service. */
+export class ToolAuthorizationFailed extends Error {
+  override readonly name = "ToolAuthorizationFailed";
+  readonly code: AuthorizationFault;
+
+  constructor(code: AuthorizationFault, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
 }
 
 /** Why a source cannot offer a tool, or does not check all of its arguments. */
@@ -99,7 +183,20 @@ export class ToolArgumentsInvalid extends Error {
 
 /** Thrown when the source cannot be reached now. */
 export class ToolsUnavailable extends Error {
-  override readonly name = "ToolsUnavailable";
+  override readonly name: string = "ToolsUnavailable";
+}
+
+/**
+ * Thrown when the source has no access to an account, or lost it: a person must connect it again. The message begins with the code, and may be
+ * shown to a model.
+ */
+export class ToolsNotConnected extends ToolsUnavailable {
+  override readonly name = "ToolsNotConnected";
+  readonly code = "connect_again";
+
+  constructor(about: string, options?: ErrorOptions) {
+    super(`connect_again: ${about} has no access to an account, or lost it. A person must connect it again.`, options);
+  }
 }
 
 /** The port of sources of tools. */

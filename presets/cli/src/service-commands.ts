@@ -11,6 +11,7 @@ export const serviceCommands = {
   agent: async () => (await import("./commands/agent.ts")).agentCommand,
   approvals: async () => (await import("./commands/approvals.ts")).approvalsCommand,
   grant: async () => (await import("./commands/grant.ts")).grantCommand,
+  mcp: async () => (await import("./commands/mcp.ts")).mcpCommand,
   workflow: async () => (await import("./commands/workflow.ts")).workflowCommand,
   schedule: async () => (await import("./commands/schedule.ts")).scheduleCommand,
   backup: async () => (await import("./commands/backup.ts")).backupCommand,

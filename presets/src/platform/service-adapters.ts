@@ -3,7 +3,7 @@ import type { PrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
 import type { RecentLines } from "@portico/adapters/telemetry/recent-lines";
 import { recordSchedules } from "@portico/adapters/schedules/records";
 import { openTelemetry } from "@portico/adapters/telemetry/opentelemetry";
-import { mcpTools } from "@portico/adapters/tools/mcp";
+import { mcpAccountTools, mcpTools } from "@portico/adapters/tools/mcp";
 import type { Adapter, Live } from "@portico/core";
 import type { PlatformSettings } from "../settings/platform.ts";
 import { instanceAudit, instanceUsage } from "./audit-and-usage.ts";
@@ -65,6 +65,6 @@ export function mcpToolSources(
   rotating?: Live<RotatingSettings>,
 ): readonly Adapter[] {
   return Object.entries(mcpServers).map(([id, server]) =>
-    mcpTools({ id, ...server, outbound, rotation: rotating && mcpServerSecrets(rotating, id) }),
+    (server.auth ? mcpAccountTools : mcpTools)({ id, ...server, outbound, rotation: rotating && mcpServerSecrets(rotating, id) }),
   );
 }

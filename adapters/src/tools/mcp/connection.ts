@@ -10,6 +10,7 @@ import { withDeadline } from "./with-deadline.ts";
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
 const MOST_LOGGED = 20;
+const NO_ACCOUNT = "The MCP server has no access to an account: connect it (connect_again)";
 /**
  * The statuses with which servers of 2024-11-05 refuse the POST of Streamable HTTP:
  * https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#backwards-compatibility
@@ -36,6 +37,8 @@ export class McpConnection {
   #handshake: Handshake = "legacy";
   /** Why the last attempt failed. Undefined before the first one has ended, and after one that succeeded. */
   #away: string | undefined;
+  /** The last attempt failed without an account. The next one ends soon, so callers wait for it. */
+  #needsAccount = false;
   #problems: readonly ports.ToolProblem[] = [];
 
   constructor(server: McpServer, clock: ports.Clock, log: ports.Log) {
@@ -66,7 +69,7 @@ export class McpConnection {
     this.#opening ??= this.#open().finally(() => {
       this.#opening = undefined;
     });
-    if (this.#away === undefined) return this.#opening;
+    if (this.#away === undefined || this.#needsAccount) return this.#opening;
     this.#opening.catch(() => undefined);
     return Promise.reject(this.#unavailable("cannot be reached now"));
   }
@@ -105,15 +108,17 @@ export class McpConnection {
       }
       this.#session = session;
       this.#away = undefined;
+      this.#needsAccount = false;
       this.#openedAt = this.#clock.now();
       this.#log.info("MCP server is connected", { server: this.#server.id });
       return session;
     } catch (cause) {
       this.closing.throwIfAborted();
       if (server !== this.#server) return this.#open();
-      this.#away = `The MCP server cannot be reached (${faultCode(cause)})`;
+      this.#needsAccount = cause instanceof ports.ToolsNotConnected;
+      this.#away = this.#needsAccount ? NO_ACCOUNT : `The MCP server cannot be reached (${faultCode(cause)})`;
       this.#tryLater(cause);
-      throw this.#unavailable("cannot be reached now", cause);
+      throw this.#needsAccount ? cause : this.#unavailable("cannot be reached now", cause);
     }
   }
 

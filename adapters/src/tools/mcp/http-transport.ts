@@ -2,6 +2,7 @@ import type { ports } from "@portico/core";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { boundedFetch } from "./bounded-fetch.ts";
 import { createPatientFetch, type PatientFetch } from "../../outbound/patient-fetch.ts";
+import { sessionAccess, type TokenSource } from "./oauth/session-access.ts";
 import type { McpPlace } from "./server-options.ts";
 
 /** Timeout for telling a server that its session has ended. */
@@ -18,9 +19,19 @@ export class HttpTransport extends StreamableHTTPClientTransport {
   readonly #requests: PatientFetch;
   #ending: Promise<void> | undefined;
 
-  constructor({ url, headers, outbound }: Extract<McpPlace, { kind: "address" }>, clock: ports.Clock) {
+  constructor(
+    { url, headers, outbound }: Extract<McpPlace, { kind: "address" }>,
+    clock: ports.Clock,
+    tokens: TokenSource | undefined,
+  ) {
     const requests = createPatientFetch(outbound);
-    super(url, { requestInit: { headers: { ...headers } }, fetch: boundedFetch(requests.fetch) });
+    const ask = boundedFetch(requests.fetch);
+    const access = tokens && sessionAccess(tokens, ask);
+    super(url, {
+      requestInit: { headers: { ...headers } },
+      fetch: access?.ask ?? ask,
+      ...(access && { authProvider: access.authProvider }),
+    });
     this.#requests = requests;
     this.#clock = clock;
   }

@@ -1,4 +1,5 @@
-import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/client";
+import { InsufficientScopeError, ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/client";
+import { AccountChanged } from "./oauth/session-access.ts";
 import { ENDED_EARLY } from "./http-transport.ts";
 
 /** The meaning of a server's failure for the caller. */
@@ -19,7 +20,13 @@ const LONGEST_WORDS = 4000;
 const GONE: ReadonlySet<string> = new Set([SdkErrorCode.NotConnected, SdkErrorCode.ConnectionClosed, SdkErrorCode.SendFailed]);
 const UNREADABLE: ReadonlySet<string> = new Set([SdkErrorCode.InvalidResult, SdkErrorCode.UnsupportedResultType]);
 
+/** The server accepts the account, and wants more scopes for this request (RFC 6750, 3.1). */
+const SCOPE_WORDS =
+  "insufficient_scope: The access to the account does not cover this tool. Add its scope to auth.scopes of the MCP server, and connect it again.";
+
 export function readFault(error: unknown): ServerFault {
+  if (error instanceof AccountChanged) return { kind: "lost", unheard: true };
+  if (error instanceof InsufficientScopeError) return { kind: "refused", words: SCOPE_WORDS };
   if (error instanceof SdkHttpError)
     return error.status === UNKNOWN_SESSION ? { kind: "lost", unheard: true } : { kind: "unavailable" };
   if (error instanceof ProtocolError) {

@@ -1,6 +1,7 @@
 import { Secret } from "@portico/core";
 import type { OutboundOptions } from "../../outbound/outbound-options.ts";
 import type { McpToolsOptions } from "../mcp-options.ts";
+import type { TokenSource } from "./oauth/session-access.ts";
 
 export type McpPlace =
   | {
@@ -26,6 +27,8 @@ export interface McpServer {
   readonly trusted: boolean;
   readonly callTimeoutMs: number;
   readonly connectTimeoutMs: number;
+  /** Undefined: the server needs no account. */
+  readonly tokens?: TokenSource | undefined;
 }
 
 /** Throws a TypeError for invalid options, a RangeError for an invalid time. Neither message contains a value. */
@@ -40,10 +43,10 @@ export function readServerOptions(options: McpToolsOptions): McpServer {
   return { id, place: readPlace(options), trusted, callTimeoutMs, connectTimeoutMs };
 }
 
-function readPlace({ id, command, args, env, cwd, url, headers, transport, outbound }: McpToolsOptions): McpPlace {
+function readPlace({ id, command, args, env, cwd, url, headers, transport, auth, outbound }: McpToolsOptions): McpPlace {
   if ((command === undefined) === (url === undefined)) throw new TypeError(`MCP server "${id}" needs either a command or a url`);
   if (command !== undefined) {
-    if (headers || transport) throw new TypeError(`MCP server "${id}": headers and transport belong to a url`);
+    if (headers || transport || auth) throw new TypeError(`MCP server "${id}": headers, transport and auth belong to a url`);
     const place: McpPlace = { kind: "program", command, args: args ?? [], env: revealed(env), cwd };
     const texts = [command, ...place.args, ...Object.entries(place.env).flat(), cwd ?? ""];
     if (command === "" || texts.some((text) => text.includes("\0")))

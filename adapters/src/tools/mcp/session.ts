@@ -5,7 +5,7 @@ import * as v from "valibot";
 import { ChildTransport } from "./child-transport.ts";
 import { HttpTransport } from "./http-transport.ts";
 import { faultCode, readFault } from "./server-fault.ts";
-import type { McpPlace, McpServer } from "./server-options.ts";
+import type { McpServer } from "./server-options.ts";
 import { SseTransport } from "./sse-transport.ts";
 import { callAnswerSchema } from "./tool-result.ts";
 import { createToolTable, type ToolTable } from "./tool-table.ts";
@@ -59,7 +59,7 @@ export class McpSession {
     this.#clock = clock;
     this.#checks = checks;
     this.#events = events;
-    this.#transport = openTransport(server.place, handshake, clock);
+    this.#transport = openTransport(server, handshake, clock);
     // The client offers no capabilities: the server may not request a model, a person or a file.
     this.#client = new Client(
       { name: "portico", version: "1" },
@@ -207,7 +207,11 @@ export class McpSession {
   }
 }
 
-function openTransport(place: McpPlace, handshake: Handshake, clock: ports.Clock): ChildTransport | HttpTransport | SseTransport {
+function openTransport(
+  { place, tokens }: McpServer,
+  handshake: Handshake,
+  clock: ports.Clock,
+): ChildTransport | HttpTransport | SseTransport {
   if (place.kind === "program") return new ChildTransport(place, clock);
-  return handshake === "sse" ? new SseTransport(place) : new HttpTransport(place, clock);
+  return handshake === "sse" ? new SseTransport(place, tokens) : new HttpTransport(place, clock, tokens);
 }

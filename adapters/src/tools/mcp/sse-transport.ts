@@ -1,6 +1,7 @@
 import { type FetchLike, SdkErrorCode, SdkHttpError, SseError, SSEClientTransport } from "@modelcontextprotocol/client";
 import { boundedFetch } from "./bounded-fetch.ts";
 import { createPatientFetch, type PatientFetch } from "../../outbound/patient-fetch.ts";
+import { sessionAccess, type TokenSource } from "./oauth/session-access.ts";
 import type { McpPlace } from "./server-options.ts";
 
 /**
@@ -13,10 +14,16 @@ export class SseTransport extends SSEClientTransport {
   readonly #failure: { cause?: unknown };
   #ending: Promise<void> | undefined;
 
-  constructor({ url, headers, outbound }: Extract<McpPlace, { kind: "address" }>) {
+  constructor({ url, headers, outbound }: Extract<McpPlace, { kind: "address" }>, tokens: TokenSource | undefined) {
     const requests = createPatientFetch(outbound);
     const failure: { cause?: unknown } = {};
-    super(url, { requestInit: { headers: { ...headers } }, fetch: boundedFetch(withStatus(requests.fetch, failure)) });
+    const ask = boundedFetch(withStatus(requests.fetch, failure, tokens !== undefined));
+    const access = tokens && sessionAccess(tokens, ask);
+    super(url, {
+      requestInit: { headers: { ...headers } },
+      fetch: access?.ask ?? ask,
+      ...(access && { authProvider: access.authProvider }),
+    });
     this.#requests = requests;
     this.#failure = failure;
   }
@@ -58,16 +65,19 @@ export class SseTransport extends SSEClientTransport {
   }
 }
 
-/** Keeps the error of a stream that cannot be opened. A refused message throws its status: the library would throw the server's text. */
+/**
+ * Keeps the error of a stream that cannot be opened. A refused message throws its status: the library would throw the server's text. With
+ * `renews`, the library sends a message again after 401, with another token.
+ */
 const withStatus =
-  (ask: FetchLike, failure: { cause?: unknown }): FetchLike =>
+  (ask: FetchLike, failure: { cause?: unknown }, renews: boolean): FetchLike =>
   async (url, init) => {
     const isMessage = init?.method === "POST";
     const response = await ask(url, init).catch((error: unknown) => {
       if (!isMessage) failure.cause = error;
       throw error;
     });
-    if (!isMessage || response.ok) return response;
+    if (!isMessage || response.ok || (renews && response.status === 401)) return response;
     await response.body?.cancel().catch(() => undefined);
     throw refusal(response.status);
   };

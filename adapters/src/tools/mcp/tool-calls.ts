@@ -94,6 +94,7 @@ export class ToolCalls {
   }
 
   #refuse(cause: unknown): never {
+    if (cause instanceof ports.ToolsNotConnected) throw cause;
     const why = cause === undefined ? "" : ` (${faultCode(cause)})`;
     throw new ports.ToolsUnavailable(`MCP server "${this.#server.id}" cannot be used now${why}`, { cause });
   }

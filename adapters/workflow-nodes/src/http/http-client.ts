@@ -3,7 +3,7 @@ import type { Readable } from "node:stream";
 import { openConnections } from "@portico/adapters/outbound/open-connections";
 import type { OutboundOptions } from "@portico/adapters/outbound/outbound-options";
 import type { Dispatcher } from "undici/index.js";
-import { createAddressGuard } from "./address-guard.ts";
+import { createAddressGuard } from "@portico/adapters/outbound/address-guard";
 import { type Content, searchedText } from "./http-body.ts";
 import { addressRefused, toFailure, unexpectedStatus } from "./http-failure.ts";
 import { portOf } from "./http-input.ts";

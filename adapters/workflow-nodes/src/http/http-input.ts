@@ -2,7 +2,7 @@ import { type ports, record } from "@portico/core";
 import { validateHeaderName, validateHeaderValue } from "node:http";
 import { isRecord } from "@portico/core/contract";
 import * as v from "valibot";
-import type { AddressGuard } from "./address-guard.ts";
+import type { AddressGuard } from "@portico/adapters/outbound/address-guard";
 import { bodyFaults } from "./body-faults.ts";
 import { readUrl } from "./read-url.ts";
 

@@ -111,6 +111,7 @@ async function answerOf(
     signal.throwIfAborted();
     if (error instanceof ports.ToolArgumentsInvalid) return problem(`The arguments do not fit: ${error.message}`);
     telemetry.log.warn("A tool failed", { source: source.id, tool: call.toolId }, error);
+    if (error instanceof ports.ToolsNotConnected) return problem(error.message);
     if (error instanceof ports.ToolsUnavailable) return problem("The tool cannot be reached now");
     if (error instanceof ports.ToolNotFound) return problem("There is no such tool any more");
     return problem("The tool failed");

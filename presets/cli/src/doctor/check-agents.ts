@@ -106,6 +106,8 @@ async function lacksOf(agent: AgentTextOf, { servers, dir, hasOwnTools, turns }:
     const about = `agent ${id}`;
     const isTool = named.path.includes("tools");
     if (isTool && hasOwnTools) return doubtful(about, `${said}; the preset's own adapters may have it`);
+    if (isTool && servers.get(named.name.split("/", 1)[0]!)?.isUnknown)
+      return doubtful(about, `${said}; its MCP server uses an account, and was not asked`);
     if (isTool) return wrong(about, said, fixOfTool(named.name, servers));
     if (named.path[0] === "outputSchema") return wrong(about, said, `correct line ${line} of the agent.json`);
     const file = dir === undefined ? `${named.name}/SKILL.md` : join(dir, id, named.name, "SKILL.md");

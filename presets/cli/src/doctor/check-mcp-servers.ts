@@ -14,6 +14,8 @@ export interface ServerTools {
   /** Their IDs. Undefined: the server does not answer. */
   readonly ids: readonly string[] | undefined;
   readonly problems: readonly ports.ToolProblem[];
+  /** It uses an account of the running service, so its tools are not asked for here. */
+  readonly isUnknown?: boolean | undefined;
 }
 
 type Server = PlatformSettings["mcpServers"][string];
@@ -34,6 +36,10 @@ async function checkServer(id: string, server: Server, outbound: PlatformSetting
   const about = `MCP server ${id}`;
   const folder = server.cwd === undefined ? [] : folderFindings(about, server.cwd, `or correct mcpServers.${id}.cwd`);
   if (folder.length > 0) return { id, findings: folder, tools: { ids: undefined, problems: [] } };
+  if (server.auth) {
+    const finding = fine(about, `uses an account: portico mcp status shows whether it is connected`);
+    return { id, findings: [finding], tools: { ids: undefined, problems: [], isUnknown: true } };
+  }
   const app = await createApp({
     name: "doctor",
     adapters: [systemClock(), memoryTelemetry(undefined), ...mcpToolSources({ mcpServers: { [id]: server }, outbound })],

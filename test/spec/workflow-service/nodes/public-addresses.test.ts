@@ -1,4 +1,4 @@
-import { isPublicAddress } from "../../../../adapters/workflow-nodes/src/http/is-public-address.ts";
+import { isPublicAddress } from "@portico/adapters/outbound/is-public-address";
 import { describe, expect, it } from "vitest";
 
 const special = [

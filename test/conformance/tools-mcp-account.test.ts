@@ -1,0 +1,257 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "@portico/adapters/clock/system";
+import { createMemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
+import { mcpAccountTools } from "@portico/adapters/tools/mcp";
+import { sqliteStore } from "@portico/adapters/stores/sqlite";
+import type { Adapter, ports } from "@portico/core";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createManualClock, manualClock } from "@portico/adapters/clock/manual";
+import { type McpAccountServer, startMcpAccountServer } from "../harness/mcp-account-server.ts";
+import { openAdapter } from "./open-adapter.ts";
+
+const undo: (() => unknown)[] = [];
+let dir: string;
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), "portico-accounts-"));
+});
+afterEach(async () => {
+  for (const step of undo.splice(0).reverse()) await step();
+  await rm(dir, { recursive: true, force: true });
+});
+
+const REDIRECT = "http://127.0.0.1:1/callback";
+const signal = () => AbortSignal.timeout(20_000);
+
+async function startServer(options: Parameters<typeof startMcpAccountServer>[0] = {}) {
+  const server = await startMcpAccountServer(options);
+  undo.push(() => server.close());
+  return server;
+}
+
+/** One process with the tools of the server, as the source `shop`. All processes of a test share their store. */
+async function openShop(
+  { url }: Pick<McpAccountServer, "url">,
+  { auth = {}, clock = systemClock() }: { auth?: object; clock?: Adapter } = {},
+) {
+  const telemetry = createMemoryTelemetry();
+  const options = { id: "shop", url, auth: { type: "oauth" as const, per: "instance" as const, allow: [], ...auth } };
+  const opened = await openAdapter(mcpAccountTools(options), [clock, memoryTelemetry({ telemetry }), ...sqliteStore({ dir })]);
+  let isClosed = false;
+  const close = async () => {
+    if (!isClosed) await opened.close();
+    isClosed = true;
+  };
+  undo.push(close);
+  const source = opened.port as ports.ToolSource & { readonly authorization: ports.ToolAuthorization };
+  return { source, telemetry, close, authorization: source.authorization };
+}
+
+const greet = (source: ports.ToolSource) =>
+  source.call({ toolId: "shop/greet", arguments: { name: "Ada" }, caller: {} }, signal());
+const greeting = { content: [{ type: "text", text: "Hello Ada" }], isError: false };
+const connectAgain = expect.objectContaining({ name: "ToolsNotConnected", message: expect.stringMatching(/^connect_again: /) });
+
+/** What a person does: agrees in a browser, and comes back. */
+async function connect({ authorization }: { readonly authorization: ports.ToolAuthorization }, server: McpAccountServer) {
+  const begun = await authorization.begin({ redirectUrl: REDIRECT }, signal());
+  return authorization.finish(returned(server, begun.url), signal());
+}
+
+function returned(server: McpAccountServer, url: string) {
+  const back = new URL(server.authorization.agree(url)).searchParams;
+  return { state: back.get("state")!, code: back.get("code")!, iss: back.get("iss")! };
+}
+
+describe("an MCP server that needs access to an account", () => {
+  it("says `connect_again` until a person has connected it, and then runs its tools", async () => {
+    const server = await startServer();
+    const shop = await openShop(server);
+    await expect(greet(shop.source)).rejects.toEqual(connectAgain);
+    expect(shop.source.problems!()).toMatchObject([{ kind: "unavailable", message: expect.stringContaining("connect_again") }]);
+    expect(await shop.authorization.status()).toEqual({ state: "not_connected" });
+    const granted = { state: "connected", connectedAt: expect.any(Number), scope: "shop.read" };
+    expect(await connect(shop, server)).toEqual(granted);
+    expect(await greet(shop.source)).toEqual(greeting);
+    expect(await shop.authorization.status()).toEqual(granted);
+  });
+
+  it("asks for the scopes of the settings, or else for those that the server names", async () => {
+    const server = await startServer();
+    const scopeOf = async (auth: object) => {
+      const { authorization } = await openShop(server, { auth });
+      const { url } = await authorization.begin({ redirectUrl: REDIRECT }, signal());
+      return new URL(url).searchParams.get("scope");
+    };
+    expect(await scopeOf({})).toBe("shop.read");
+    expect(await scopeOf({ scopes: ["a", "b"] })).toBe("a b");
+  });
+
+  it("registers one client for each address to come back to", async () => {
+    const server = await startServer();
+    const shop = await openShop(server);
+    await connect(shop, server);
+    await connect(shop, server);
+    expect([...server.authorization.clients.values()]).toEqual([[REDIRECT]]);
+  });
+
+  it("keeps the account over a restart", async () => {
+    const server = await startServer();
+    const first = await openShop(server);
+    await connect(first, server);
+    await first.close();
+    expect(await greet((await openShop(server)).source)).toEqual(greeting);
+  });
+
+  it("has no token, code or word of the service in logs, errors and stored records in plain form", async () => {
+    const server = await startServer();
+    const shop = await openShop(server);
+    await connect(shop, server);
+    await greet(shop.source);
+    server.authorization.revokeAll();
+    const error = await greet(shop.source).catch((reason: unknown) => reason);
+    const stored = readdirSync(dir).map((name) => readFileSync(join(dir, name), "latin1"));
+    const seen = [JSON.stringify(shop.telemetry.lines), String(error), JSON.stringify(error), ...stored].join("\n");
+    expect(server.authorization.secrets.length).toBeGreaterThan(2);
+    for (const secret of [...server.authorization.secrets, "hidden-word"]) expect(seen).not.toContain(secret);
+  });
+
+  it("sends no token to another address that the settings name later", async () => {
+    const [server, other] = [await startServer(), await startServer()];
+    const first = await openShop(server);
+    await connect(first, server);
+    await first.close();
+    const second = await openShop(other);
+    await expect(greet(second.source)).rejects.toEqual(connectAgain);
+    expect(await second.authorization.status()).toMatchObject({ state: "ended" });
+  });
+});
+
+describe("the return of a person", () => {
+  const stateInvalid = expect.objectContaining({ name: "ToolAuthorizationFailed", code: "state_invalid" });
+
+  it("is accepted once, also by two processes at the same time", async () => {
+    const server = await startServer();
+    const shops = [await openShop(server), await openShop(server)];
+    const received = returned(server, (await shops[0]!.authorization.begin({ redirectUrl: REDIRECT }, signal())).url);
+    const ends = await Promise.allSettled(shops.map(({ authorization }) => authorization.finish(received, signal())));
+    expect(ends.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
+    await expect(shops[0]!.authorization.finish(received, signal())).rejects.toEqual(stateInvalid);
+    expect(await greet(shops[1]!.source)).toEqual(greeting);
+  });
+
+  it("is refused with an unknown state, after 10 minutes, and with the issuer of another service", async () => {
+    const server = await startServer();
+    const clock = createManualClock();
+    const { authorization } = await openShop(server, { clock: manualClock({ clock }) });
+    const unknown = authorization.finish({ state: "unknown", code: "code" }, signal());
+    await expect(unknown).rejects.toEqual(stateInvalid);
+    const late = returned(server, (await authorization.begin({ redirectUrl: REDIRECT }, signal())).url);
+    await clock.advance(10 * 60_000);
+    await expect(authorization.finish(late, signal())).rejects.toEqual(stateInvalid);
+    const mixed = returned(server, (await authorization.begin({ redirectUrl: REDIRECT }, signal())).url);
+    const refused = expect.objectContaining({ code: "refused" });
+    await expect(authorization.finish({ ...mixed, iss: "http://127.0.0.1:1" }, signal())).rejects.toEqual(refused);
+  });
+
+  it("leaves a server unconnected, and not half connected, if the process ends after the code's exchange", async () => {
+    const server = await startServer();
+    const first = await openShop(server);
+    const received = returned(server, (await first.authorization.begin({ redirectUrl: REDIRECT }, signal())).url);
+    server.authorization.beforeTokens = () => first.close();
+    await expect(first.authorization.finish(received, signal())).rejects.toThrow();
+    server.authorization.beforeTokens = undefined;
+    const second = await openShop(server);
+    expect(await second.authorization.status()).toEqual({ state: "not_connected" });
+    await expect(second.authorization.finish(received, signal())).rejects.toEqual(stateInvalid);
+    await connect(second, server);
+    expect(await greet(second.source)).toEqual(greeting);
+  });
+});
+
+describe("a token that the server does not accept any more", () => {
+  const renewals = (server: McpAccountServer) =>
+    server.authorization.requests.filter((request) => request === "/token refresh_token").length;
+
+  it("is renewed once for two processes, which never spend one refresh token twice", async () => {
+    const server = await startServer();
+    const shops = [await openShop(server), await openShop(server)];
+    await connect(shops[0]!, server);
+    for (const { source } of shops) expect(await greet(source)).toEqual(greeting);
+    server.authorization.expireTokens();
+    const calls = shops.flatMap(({ source }) => [greet(source), greet(source), greet(source)]);
+    expect(await Promise.all(calls)).toEqual(calls.map(() => greeting));
+    expect(renewals(server)).toBe(1);
+  });
+
+  it("is renewed before it expires", async () => {
+    const server = await startServer({ lifetime: 3600 });
+    const clock = createManualClock();
+    const shop = await openShop(server, { clock: manualClock({ clock }) });
+    await connect(shop, server);
+    expect(await greet(shop.source)).toEqual(greeting);
+    expect(renewals(server)).toBe(0);
+    await clock.advance(3_580_000);
+    expect(await greet(shop.source)).toEqual(greeting);
+    expect(renewals(server)).toBe(1);
+  });
+
+  it("gives `connect_again` if the grant was revoked, also to later calls and processes, and works after connecting again", async () => {
+    const server = await startServer();
+    const shop = await openShop(server);
+    await connect(shop, server);
+    expect(await greet(shop.source)).toEqual(greeting);
+    server.authorization.revokeAll();
+    await expect(greet(shop.source)).rejects.toEqual(connectAgain);
+    await expect(greet(shop.source)).rejects.toEqual(connectAgain);
+    expect(renewals(server)).toBe(1);
+    expect(await shop.authorization.status()).toMatchObject({ state: "ended" });
+    await expect(greet((await openShop(server)).source)).rejects.toEqual(connectAgain);
+    await connect(shop, server);
+    expect(await greet(shop.source)).toEqual(greeting);
+  });
+
+  it("is revoked and forgotten when a person disconnects", async () => {
+    const server = await startServer();
+    const shop = await openShop(server);
+    await connect(shop, server);
+    expect(await greet(shop.source)).toEqual(greeting);
+    expect(await shop.authorization.disconnect(undefined, signal())).toBe(true);
+    expect(server.authorization.requests).toContain("/revoke");
+    await expect(greet(shop.source)).rejects.toEqual(connectAgain);
+    expect(await shop.authorization.disconnect(undefined, signal())).toBe(false);
+  });
+});
+
+describe("what a server says about OAuth", () => {
+  const beginAt = async (options: Parameters<typeof startMcpAccountServer>[0], auth: object = {}) => {
+    const { authorization } = await openShop(await startServer(options), { auth });
+    return authorization.begin({ redirectUrl: REDIRECT }, signal()).then(
+      () => "begun",
+      ({ code }: { readonly code: string }) => code,
+    );
+  };
+
+  it("leads to no address of a private network, unless the server is there or the settings allow it", async () => {
+    const elsewhere = { authorization_servers: ["http://10.255.255.1"] };
+    expect(await beginAt({ resourceMetadata: elsewhere })).toBe("address_refused");
+    expect(await beginAt({ metadata: { registration_endpoint: "http://169.254.169.254/register" } })).toBe("address_refused");
+    expect(await beginAt({ metadata: { registration_endpoint: "http://[::1]:1/register" } })).toBe("address_refused");
+    const allowed = { metadata: { registration_endpoint: "http://[::1]:1/register" } };
+    expect(await beginAt(allowed, { allow: ["[::1]"] })).toBe("unreachable");
+  });
+
+  it("is refused for another resource, another issuer, and without PKCE", async () => {
+    expect(await beginAt({ resourceMetadata: { resource: "https://other.example/mcp" } })).toBe("unreachable");
+    expect(await beginAt({ metadata: { issuer: "https://other.example" } })).toBe("unreachable");
+    expect(await beginAt({ metadata: { code_challenge_methods_supported: ["plain"] } })).toBe("unsupported");
+    expect(await beginAt({ metadata: { code_challenge_methods_supported: undefined } })).toBe("unsupported");
+  });
+
+  it("needs a client of the settings if the service registers none", async () => {
+    expect(await beginAt({ metadata: { registration_endpoint: undefined } })).toBe("unsupported");
+    expect(await beginAt({ metadata: { registration_endpoint: undefined } }, { clientId: "known" })).toBe("begun");
+  });
+});
