@@ -7,6 +7,7 @@ import { Pool } from "undici";
 import { afterAll, expect, it } from "vitest";
 import { TOKENS } from "../harness/agent-app.ts";
 import { temporaryFolder } from "../harness/portico-process.ts";
+import { fromStripe } from "../harness/signed-notifications.ts";
 
 const LIVES = process.env.PORTICO_LONG ? 50 : 2;
 const WRITERS = 8;
@@ -24,15 +25,23 @@ afterAll(() => {
 });
 
 it(
-  `${LIVES} kills at any instant, between the 200 and the run and during it: no accepted event is lost, none runs twice, what was executing is closed as process_restart`,
+  `${LIVES} kills at any instant, between the 200 and the run and during it: no accepted event is lost, none runs twice, although a sender repeats every delivery without an answer; what was executing is closed as process_restart`,
   async () => {
     const folder = newFolder();
     const happened = join(folder, "played");
     const sent = new Map<string, { isAccepted: boolean }>();
     let service = await begin(folder, happened);
     const secret = await configure(service.url);
+    const repeat = async (url: string) => {
+      for (const [text, attempt] of sent) {
+        if (isOfSender(text) && !attempt.isAccepted) attempt.isAccepted = (await deliver(url, text)) === 200;
+      }
+    };
     for (let life = 0; life < LIVES; life++) {
-      if (life > 0) service = await begin(folder, happened);
+      if (life > 0) {
+        service = await begin(folder, happened);
+        await repeat(service.url);
+      }
       const { child, url } = service;
       const exited = once(child, "exit");
       const over = new AbortController();
@@ -43,7 +52,8 @@ it(
           const text = `event ${sent.size}`;
           const attempt = { isAccepted: false };
           sent.set(text, attempt);
-          attempt.isAccepted = (await trigger(url, secret, text, over.signal).catch(() => 0)) === 200;
+          const send = isOfSender(text) ? deliver(url, text, over.signal) : trigger(url, secret, text, over.signal);
+          attempt.isAccepted = (await send.catch(() => 0)) === 200;
           if (attempt.isAccepted) firstAccepted.resolve();
           await sleep(Math.random() * 4);
         }
@@ -56,6 +66,7 @@ it(
     }
 
     const { url, child } = await begin(folder, happened);
+    await repeat(url);
     const accepted = [...sent].filter(([, { isAccepted }]) => isAccepted).map(([text]) => text);
     const runs = await settled(url, accepted);
     expect(accepted.length).toBeGreaterThanOrEqual(LIVES);
@@ -141,11 +152,18 @@ async function begin(dataDir: string, happened: string, execArgv: string[] = [])
 
 const owner = { "content-type": "application/json", "x-agent-service-token": TOKENS.owner };
 
-/** Saves the event `work`, whose prompt is its field `text`. Returns the secret. */
+const SENDER_SECRET = "whsec_of_a_sender";
+/** Half of the events come from a sender, which signs them and repeats those without an answer. */
+const isOfSender = (text: string) => /[02468]$/.test(text);
+
+/** Saves the event `work`, whose prompt is its field `text`, and a sender of it. Returns the secret. */
 async function configure(url: string): Promise<string> {
   const body = JSON.stringify({ promptTemplate: "{{text}}", toolIds: ["SendUserMessage"] });
   const saved = await fetch(`${url}/api/agents/helper/webhooks/events/work`, { method: "PUT", headers: owner, body });
   expect(saved.status).toBe(200);
+  const sender = JSON.stringify({ kind: "stripe", events: { work: "work" }, secret: SENDER_SECRET });
+  const added = await fetch(`${url}/api/agents/helper/webhooks/senders/billing`, { method: "PUT", headers: owner, body: sender });
+  expect(added.status).toBe(200);
   return ((await saved.json()) as { secret: string }).secret;
 }
 
@@ -153,6 +171,13 @@ async function trigger(url: string, secret: string, text: string, signal: AbortS
   const headers = { "content-type": "application/json", authorization: `Bearer ${secret}` };
   const body = JSON.stringify({ event: "work", payload: { text } });
   const answer = await fetch(`${url}/api/webhook/helper`, { method: "POST", headers, body, signal });
+  await answer.body?.cancel();
+  return answer.status;
+}
+
+async function deliver(url: string, text: string, signal?: AbortSignal): Promise<number> {
+  const { headers, body } = fromStripe(SENDER_SECRET, { id: text, type: "work", text });
+  const answer = await fetch(`${url}/api/webhook/helper/billing`, { method: "POST", headers, body, ...(signal && { signal }) });
   await answer.body?.cancel();
   return answer.status;
 }

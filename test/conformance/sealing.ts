@@ -54,6 +54,16 @@ export function sealingConformance(
       );
     });
 
+    it("knows a text of its present key, and texts that were not sealed, as not outdated", async () => {
+      expect(await sealing.isOutdated(await sealing.seal("run:1", "text"))).toBe(false);
+      for (const text of ["", "text", "v1.a.b"]) expect(await sealing.isOutdated(text)).toBe(false);
+    });
+
+    it("knows a text of another key as outdated", async () => {
+      const other = await open(OTHER_KEY);
+      expect(await other.isOutdated(await sealing.seal("run:1", "text"))).toBe(true);
+    });
+
     it("seals the same text differently each time, and shows nothing of it", async () => {
       const sealed = await Promise.all(Array.from({ length: 50 }, () => sealing.seal("run:1", "a-secret-of-the-suite")));
       expect(new Set(sealed).size).toBe(50);

@@ -108,6 +108,10 @@ function createSealing(keys: Keys): ports.Sealing {
       if (!key) throw new ports.SealBroken("other-key");
       return openText(key, context, sealed);
     },
+    async isOutdated(sealed) {
+      const id = keyIdOf(sealed);
+      return id !== undefined && id !== (await keys.own().catch(unavailable)).id;
+    },
   };
 }
 

@@ -13,6 +13,11 @@ export interface Sealing {
   seal(context: string, text: string): Promise<string>;
   /** Opens a text that was sealed in this context. Throws SealBroken for any other text, and SealingUnavailable. */
   open(context: string, sealed: string): Promise<string>;
+  /**
+   * Whether `seal` would use another key now, because the instance's key was changed. A record that lives long is then sealed again, before
+   * the earlier key is taken away. False for texts that were not sealed. Throws SealingUnavailable.
+   */
+  isOutdated(sealed: string): Promise<boolean>;
 }
 
 /** Thrown by `open` for a text that this instance did not seal in this context. */

@@ -1,13 +1,21 @@
-import { defineContract, jsonObject, reply } from "@portico/core/contract";
+import { defineContract, jsonObject, readParameters, record, reply } from "@portico/core/contract";
 import * as v from "valibot";
 import { managementEnvelope, triggerEnvelope } from "./envelope.ts";
-import { managementErrors, triggerErrors } from "./errors.ts";
-import { EVENT_SAVE_BYTES, TRIGGER_BYTES } from "./limits.ts";
-import { eventBody } from "./webhook-configuration.ts";
+import { managementErrors, senderErrors, triggerErrors } from "./errors.ts";
+import {
+  EVENT_SAVE_BYTES,
+  NOTIFICATION_BYTES,
+  SENDER_EVENT_LENGTH,
+  SENDER_EVENTS,
+  SENDER_SECRET_LENGTH,
+  TRIGGER_BYTES,
+} from "./limits.ts";
+import { eventBody, isEventName } from "./webhook-configuration.ts";
 
 const text = v.string();
 const byId = v.strictObject({ id: text });
 const byEvent = v.strictObject({ id: text, event: text });
+const bySender = v.strictObject({ id: text, sender: text });
 /** A query parameter as received. A repeated parameter is a list, which the paging refuses. */
 const parameter = v.optional(v.union([text, v.array(text)]));
 
@@ -40,6 +48,18 @@ const scheduleMessage = v.object({
   text: v.optional(text),
 });
 
+const senderKind = v.picklist(["github", "slack", "standard", "stripe"]);
+const senderSecret = v.pipe(text, v.nonEmpty(), v.maxLength(SENDER_SECRET_LENGTH));
+/** The agent's events, by the sender's names. */
+const senderEvents = v.pipe(
+  record(
+    v.pipe(text, v.regex(/^[!-~]+$/, "a name of printable ASCII without spaces"), v.maxLength(SENDER_EVENT_LENGTH)),
+    v.pipe(text, v.check(isEventName, "a name of an event")),
+  ),
+  v.check((events) => Object.keys(events).length > 0, "at least one event"),
+  v.check((events) => Object.keys(events).length <= SENDER_EVENTS, `at most ${SENDER_EVENTS} events`),
+);
+
 const {
   unauthorized,
   webhook_owner_required,
@@ -64,7 +84,22 @@ const faults = {
   origin_not_allowed,
 };
 
-/** Management of events, secret and deliveries for the owner, and the trigger for external senders (specification 4.3 and 4.4). */
+const ofSender = { invalid_webhook_sender: managementErrors.invalid_webhook_sender };
+const triggerFaults = {
+  invalid_request: triggerErrors.invalid_request,
+  invalid_json: triggerErrors.invalid_json,
+  body_too_large: triggerErrors.body_too_large,
+  unsupported_media_type: triggerErrors.unsupported_media_type,
+  origin_not_allowed: triggerErrors.origin_not_allowed,
+};
+const {
+  invalid_webhook_secret: _secret,
+  invalid_embedded_token: _token,
+  webhook_secret_required: _required,
+  ...notificationErrors
+} = triggerErrors;
+
+/** Management of events, senders, secrets and deliveries for the owner, and the doors for external senders (specification 4.3 and 4.4). */
 export const agentWebhookContract = defineContract(
   { surface: "agent", auth: "owner", envelope: managementEnvelope, faults },
   {
@@ -144,19 +179,89 @@ export const agentWebhookContract = defineContract(
       ),
       errors: { ...ofAgent, invalid_webhook_management_request },
     },
+    senders: {
+      method: "GET",
+      path: "/api/agents/:id/webhooks/senders",
+      summary: "List the senders whose signed notifications an agent takes",
+      params: byId,
+      query: readParameters({}),
+      success: reply.json(
+        v.object({
+          items: v.array(v.object({ sender: text, kind: senderKind, path: text, events: record(text, text) })),
+        }),
+      ),
+      errors: { ...ofAgent, invalid_webhook_management_request },
+    },
+    saveSender: {
+      method: "PUT",
+      path: "/api/agents/:id/webhooks/senders/:sender",
+      summary: "Create or replace a sender",
+      params: bySender,
+      body: v.strictObject({ kind: senderKind, events: senderEvents, secret: v.optional(senderSecret) }),
+      bodyLimit: EVENT_SAVE_BYTES,
+      success: reply.json(v.object({ success: v.literal(true), sender: text, path: text, secret: v.optional(text) })),
+      errors: {
+        ...changing,
+        ...ofSender,
+        invalid_webhook_management_request,
+        too_many_webhook_senders: managementErrors.too_many_webhook_senders,
+        webhook_event_not_found: managementErrors.webhook_event_not_found,
+        webhook_sender_secret_required: managementErrors.webhook_sender_secret_required,
+      },
+    },
+    rotateSenderSecret: {
+      method: "POST",
+      path: "/api/agents/:id/webhooks/senders/:sender/secret/rotate",
+      summary: "Replace a sender's secret; the former one stays valid for a day, unless `keepFormer` is false",
+      params: bySender,
+      body: v.optional(v.strictObject({ secret: v.optional(senderSecret), keepFormer: v.optional(v.boolean(), true) })),
+      success: reply.json(v.object({ success: v.literal(true), secret: v.optional(text) })),
+      errors: {
+        ...changing,
+        ...ofSender,
+        invalid_webhook_management_request,
+        webhook_sender_not_found: managementErrors.webhook_sender_not_found,
+        webhook_sender_secret_required: managementErrors.webhook_sender_secret_required,
+      },
+    },
+    deleteSender: {
+      method: "DELETE",
+      path: "/api/agents/:id/webhooks/senders/:sender",
+      summary: "Delete a sender; its notifications are refused",
+      params: bySender,
+      success: reply.json(v.object({ success: v.literal(true) })),
+      errors: { ...changing, ...ofSender, webhook_sender_not_found: managementErrors.webhook_sender_not_found },
+    },
+    receive: {
+      method: "POST",
+      path: "/api/webhook/:agent_id/:sender",
+      summary: "Take a notification that its sender signed: GitHub, Slack, Stripe, or Standard Webhooks",
+      auth: "agent",
+      envelope: triggerEnvelope,
+      faults: triggerFaults,
+      params: v.strictObject({ agent_id: text, sender: text }),
+      body: jsonObject,
+      // The signature covers the text, and is checked before it is parsed.
+      bodyAs: "text",
+      // GitHub's form has the JSON in its field `payload`.
+      accepts: ["application/json", "application/x-www-form-urlencoded"],
+      bodyLimit: NOTIFICATION_BYTES,
+      success: reply.json(
+        v.union([
+          v.object({ accepted: v.literal(true), agentId: text, event: text, duplicate: v.optional(v.literal(true)) }),
+          v.object({ accepted: v.literal(false), reason: v.literal("not_mapped") }),
+          v.object({ challenge: text }),
+        ]),
+      ),
+      errors: { ...notificationErrors, ...senderErrors },
+    },
     trigger: {
       method: "POST",
       path: "/api/webhook/:agent_id",
       summary: "Trigger an event, which the agent processes in the background",
       auth: "agent",
       envelope: triggerEnvelope,
-      faults: {
-        invalid_request: triggerErrors.invalid_request,
-        invalid_json: triggerErrors.invalid_json,
-        body_too_large: triggerErrors.body_too_large,
-        unsupported_media_type: triggerErrors.unsupported_media_type,
-        origin_not_allowed: triggerErrors.origin_not_allowed,
-      },
+      faults: triggerFaults,
       params: v.strictObject({ agent_id: text }),
       body: v.strictObject({ event: text, payload: v.optional(jsonObject) }),
       // The secret is checked after the size and before the JSON (open points 5).

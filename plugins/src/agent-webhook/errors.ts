@@ -6,6 +6,9 @@ export const managementErrors = defineErrors({
   invalid_webhook_event: { status: 400 },
   webhook_tool_unavailable: { status: 400 },
   webhook_events_required: { status: 400 },
+  invalid_webhook_sender: { status: 400 },
+  webhook_sender_secret_required: { status: 400 },
+  too_many_webhook_senders: { status: 400 },
   invalid_agent_id: { status: 400 },
   unauthorized: { status: 401 },
   webhook_owner_required: { status: 403 },
@@ -14,6 +17,7 @@ export const managementErrors = defineErrors({
   origin_not_allowed: { status: 403 },
   agent_not_found: { status: 404 },
   webhook_event_not_found: { status: 404 },
+  webhook_sender_not_found: { status: 404 },
   webhook_configuration_changed: { status: 409 },
   webhook_configuration_invalid: { status: 409 },
   webhook_body_too_large: { status: 413 },
@@ -36,4 +40,13 @@ export const triggerErrors = defineErrors({
   agent_json_broken: { status: 500, message: "Failed to parse agent.json" },
   // The event was not accepted, or it is unknown whether it was accepted. The sender should retry.
   not_accepted: { status: 503, message: "The event could not be accepted: send it again later" },
+});
+
+/** Errors of notifications of senders, besides those of triggers. The sender receives the message. */
+export const senderErrors = defineErrors({
+  event_not_named: { status: 400, message: "The notification does not name its event" },
+  invalid_signature: { status: 401, message: "The signature is missing or wrong" },
+  timestamp_outside_tolerance: { status: 401, message: "The signed time is more than 5 minutes from this server's clock" },
+  sender_not_found: { status: 404, message: "Sender not found" },
+  sender_secret_unreadable: { status: 500, message: "The sender's secret cannot be read: it must be set again" },
 });

@@ -26,3 +26,20 @@ export const PROMPT_CHARACTERS = 4 * 1024 * 1024;
 
 /** Characters of an event's name that an error repeats. */
 export const REPEATED_NAME_LENGTH = 128;
+
+/** Senders of one agent. */
+export const SENDERS = 32;
+/** Characters of a sender's name. */
+export const SENDER_NAME_LENGTH = 64;
+/** Events that one sender maps. */
+export const SENDER_EVENTS = 256;
+/** Characters of a sender's own name for an event. */
+export const SENDER_EVENT_LENGTH = 128;
+/** Characters of a sender's secret. */
+export const SENDER_SECRET_LENGTH = 512;
+/** Bytes of a sender's notification. */
+export const NOTIFICATION_BYTES = 4 * 1024 * 1024;
+/** How far the signed time of a notification may be from this server's clock, in milliseconds: what Stripe, Slack and Standard Webhooks recommend. */
+export const TIMESTAMP_TOLERANCE_MS = 5 * 60_000;
+/** How long the former secret of a sender is valid after its replacement, in milliseconds. */
+export const FORMER_SECRET_MS = 24 * 60 * 60_000;

@@ -1,15 +1,21 @@
 import { auditWriter, definePlugin, latestEnd, optional, ownerScheme, ports } from "@portico/core";
 import { agentWebhookConfig } from "./config.ts";
 import { agentWebhookContract } from "./contract.ts";
+import { deleteSender, listSenders, rotateSenderSecret, saveSender } from "./routes/manage-senders.ts";
 import { deleteEvent, readConfiguration, rotateSecret, saveEvent, setEnabled } from "./routes/management.ts";
+import { receive } from "./routes/receive.ts";
 import { scheduleMessages } from "./routes/schedule-messages.ts";
 import { trigger } from "./routes/trigger.ts";
 import { agentGuard, managementGuard, type WebhookServices } from "./routes/webhook-services.ts";
+import { createSenderRecords } from "./senders/sender-records.ts";
 import { createWebhookDocument } from "./webhook-document.ts";
 import { createWebhookSecrets } from "./webhook-secrets.ts";
 
 /** Which source of documents has the agents. */
 const SOURCE = "agents";
+
+/** The instance key changes at a start. In a cluster, processes with the earlier key may still seal after it. */
+const SEALED_AGAIN: ports.ChoreOptions = { everyMs: 60 * 60_000, firstMs: 60_000 };
 
 /** Events from outside that agents work on in the background, and their management by the instance's owner (specification 4.3 and 4.4). */
 export const agentWebhook = definePlugin({
@@ -21,7 +27,9 @@ export const agentWebhook = definePlugin({
     documents: ports.documents,
     records: ports.records,
     secrets: ports.secrets,
+    sealing: ports.sealing,
     identity: ports.identity,
+    engine: ports.engine,
     clock: ports.clock,
     turns: ports.backgroundTurns,
     audit: optional(ports.audit),
@@ -33,16 +41,22 @@ export const agentWebhook = definePlugin({
   // 4.3: without the management, configured webhooks still work.
   capabilities: ({ management }) => (management ? ["webhookManagement"] : []),
   guards: ({ identity, agents }, settings) => ({ owner: managementGuard(identity, settings), agent: agentGuard(agents) }),
-  setup(given, { mode, sessionIssuesMs: mostMs }) {
-    const { agents, identity, clock, turns, telemetry, usage } = given;
+  setup(given, { mode, sessionIssuesMs: mostMs }, scope) {
+    const { agents, identity, clock, engine, turns, telemetry, usage } = given;
     const documents = given.documents.find(({ id }) => id === SOURCE);
     if (!documents) throw new TypeError(`No source of documents is called ${SOURCE}`);
     const audit = auditWriter(given.audit, given.records);
     const secrets = createWebhookSecrets({ ...given, audit });
     const document = createWebhookDocument({ documents });
     const latestEndOf = (caller: ports.Caller) => latestEnd(caller, { now: clock.now(), mostMs });
-    const about = { document, secrets, audit, telemetry, usage, mode, latestEndOf };
-    const services: WebhookServices = { agents, identity, turns, ...about };
+    const senders = createSenderRecords({ ...given, audit });
+    engine.chore("seal-webhook-senders", SEALED_AGAIN, senders.sealAgain);
+    scope.onReady(() => engine.ready());
+    const services: WebhookServices = {
+      ...{ agents, identity, clock, turns, document, secrets, audit, telemetry, usage, mode, latestEndOf },
+      senders,
+      createSecret: () => given.secrets.create(""),
+    };
     return {
       configuration: readConfiguration(services),
       saveEvent: saveEvent(services),
@@ -50,6 +64,11 @@ export const agentWebhook = definePlugin({
       deleteEvent: deleteEvent(services),
       rotateSecret: rotateSecret(services),
       scheduleMessages: scheduleMessages(services),
+      senders: listSenders(services),
+      saveSender: saveSender(services),
+      rotateSenderSecret: rotateSenderSecret(services),
+      deleteSender: deleteSender(services),
+      receive: receive(services),
       trigger: trigger(services),
     };
   },

@@ -1,6 +1,6 @@
 import { type ConfigSetting, listConfigKeys, parseDuration } from "@portico/core";
 import { AGENT_TEXT_BYTES } from "@portico/operator/agent-documents/contract";
-import { TRIGGER_BYTES } from "@portico/plugins/agent-webhook/client";
+import { NOTIFICATION_BYTES, TRIGGER_BYTES } from "@portico/plugins/agent-webhook/client";
 import {
   ATTACHMENT_BYTES,
   ATTACHMENT_BYTES_PER_USER,
@@ -119,6 +119,10 @@ const REQUESTS: readonly Limit[] = [
   fixed("webhooks.bytes", TRIGGER_BYTES, {
     ...{ area: "agent-webhook", group: "requests", appliesTo: "request", unit: "bytes" },
     about: "Bytes of an event for an agent's webhook.",
+  }),
+  fixed("webhooks.notification-bytes", NOTIFICATION_BYTES, {
+    ...{ area: "agent-webhook", group: "requests", appliesTo: "request", unit: "bytes" },
+    about: "Bytes of a notification that a sender signed.",
   }),
   fixed("proxy.bytes", REQUEST_BYTES, {
     ...{ area: "model-proxy", group: "requests", appliesTo: "request", unit: "bytes" },

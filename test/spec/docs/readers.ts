@@ -116,6 +116,13 @@ export const readers: Readonly<Record<string, Reader>> = {
       /^deploy .*Version 1\.2/m,
     ],
   },
+  "docs/areas/agent-webhook-senders.md": {
+    files: { "agents/helper/agent.json": JSON.stringify({ name: "Helper", instructions: "Answer briefly." }) },
+    prints: [
+      /"success":true,"sender":"my-repository","path":"\/api\/webhook\/helper\/my-repository"/,
+      /\{"accepted":true,"agentId":"helper","event":"deploy"\}/,
+    ],
+  },
   "docs/areas/workflow-service.md": {
     files: {
       "portico.config.json": JSON.stringify({ workflow: { bindings: [{ id: "b1", workflowId: "triage", boardId: "B" }] } }),

@@ -183,6 +183,23 @@ const CHANGES: Readonly<Record<string, () => Promise<readonly [entry: object, an
     secrets.push(answer.body.secret);
     return [{ action: "webhook-secret.rotate", object: "helper" }, answer];
   },
+  async "agent-webhook.saveSender"() {
+    const secret = "whsec_of_stripe";
+    secrets.push(secret);
+    const sender = { kind: "stripe", events: { "invoice.paid": "pushed" }, secret };
+    const answer = await call("agent", "PUT", `${webhooks}/senders/billing`, sender);
+    return [{ action: "webhook-sender.save", object: "helper/billing" }, answer];
+  },
+  async "agent-webhook.rotateSenderSecret"() {
+    const secret = "whsec_of_stripe_again";
+    secrets.push(secret);
+    const answer = await call("agent", "POST", `${webhooks}/senders/billing/secret/rotate`, { secret });
+    return [{ action: "webhook-sender.rotate", object: "helper/billing" }, answer];
+  },
+  "agent-webhook.deleteSender": async () => [
+    { action: "webhook-sender.delete", object: "helper/billing" },
+    await call("agent", "DELETE", `${webhooks}/senders/billing`),
+  ],
   "agent-webhook.deleteEvent": async () => [
     { action: "webhook-event.delete", object: "helper/pushed" },
     await call("agent", "DELETE", `${webhooks}/events/pushed`),
@@ -315,6 +332,7 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   "attachments-media.uploadMedia": "a user's own file",
   "attachments-media.mediaLinks": "links to a user's own files, for five minutes",
   "agent-webhook.trigger": "an event: its run is its record",
+  "agent-webhook.receive": "an event: its run is its record",
   "agent-documents.check": "saves nothing",
   "workflow-service.checkDefinition": "saves nothing",
   "workflow-service.testDefinition": "saves nothing, and calls nothing",

@@ -1,7 +1,8 @@
-import { type AuditWriter, type Guard, type Handlers, ownerGuard, ports } from "@portico/core";
+import { type AuditWriter, type Guard, type Handlers, ownerGuard, ports, type Secret } from "@portico/core";
 import type { AgentWebhookSettings } from "../config.ts";
 import type { agentWebhookContract } from "../contract.ts";
 import { managementErrors, triggerErrors } from "../errors.ts";
+import type { SenderRecords } from "../senders/sender-records.ts";
 import type { WebhookDocument } from "../webhook-document.ts";
 import type { WebhookSecrets } from "../webhook-secrets.ts";
 
@@ -12,6 +13,10 @@ export interface WebhookServices {
   readonly turns: ports.BackgroundTurns;
   readonly document: WebhookDocument;
   readonly secrets: WebhookSecrets;
+  readonly senders: SenderRecords;
+  readonly clock: ports.Clock;
+  /** Makes the secrets of senders that take any. */
+  readonly createSecret: () => Secret;
   readonly audit: AuditWriter;
   readonly telemetry: ports.Telemetry;
   readonly usage: ports.Usage | undefined;

@@ -1,0 +1,82 @@
+import { ports } from "@portico/core";
+import { triggerErrors } from "../errors.ts";
+import { PROMPT_CHARACTERS } from "../limits.ts";
+import { PromptTooLong, renderTemplate } from "../render-template.ts";
+import { readWebhooks, type WebhookConfiguration, type WebhookEvent } from "../webhook-configuration.ts";
+import type { WebhookServices } from "./webhook-services.ts";
+
+const ORIGIN = "webhook";
+
+/** An event for an agent, from its trigger or from a sender. */
+export interface ArrivedEvent {
+  readonly name: string;
+  readonly event: WebhookEvent;
+  /** The fields with which the template is filled in. */
+  readonly fields: Readonly<Record<string, unknown>>;
+  /** Idempotency key of the turn. Default: every event is a new turn. */
+  readonly key?: string;
+}
+
+/**
+ * The events that an agent takes now. They are refused also if another part of the agent's file is invalid, because turns could not run. The
+ * sender of the event sends it again. Throws `agent_json_broken` and `webhook_not_enabled`.
+ */
+export function takenEvents({ definition, metadataError }: ports.Agent): WebhookConfiguration["events"] {
+  const isBroken = metadataError !== undefined && metadataError !== "missing";
+  const configuration = isBroken ? undefined : readWebhooks(definition.webhooks);
+  if (!configuration) throw triggerErrors.agent_json_broken();
+  const { enabled, events } = configuration;
+  if (!enabled || events.size === 0) throw triggerErrors.webhook_not_enabled();
+  return events;
+}
+
+/** Accepts an event and counts it: it is durable when this resolves. Throws `webhook_not_enabled`, `body_too_large` and `not_accepted`. */
+export async function acceptEvent(
+  { identity, turns, telemetry, usage }: WebhookServices,
+  agentId: string,
+  { name, event, fields, key }: ArrivedEvent,
+  signal: AbortSignal,
+): Promise<void> {
+  const userId = event.fileScope?.userId ?? (await identity.instanceOwner(signal));
+  // An instance without an owner has no user for whom the agent could work.
+  if (userId === undefined) throw triggerErrors.webhook_not_enabled();
+  const prompt = promptOf(event.promptTemplate, fields);
+  const { toolIds, maxTurns } = event;
+  try {
+    const { runId } = await turns.start({
+      ...{ agentId, userId, prompt, toolIds, maxTurns, key },
+      origin: { origin: ORIGIN, displayName: name },
+    });
+    telemetry.log.info("An event of a webhook was accepted", { agent: agentId, event: name, run: runId });
+    usage?.ended({ kind: "webhook", name: agentId, outcome: "completed" });
+  } catch (error) {
+    throw toTriggerError(error);
+  }
+}
+
+/** Unavailable stores are reported as such, because the sender's retry may succeed. */
+export function toTriggerError(error: unknown): unknown {
+  const away = [ports.EngineFenced, ports.EngineUnavailable, ports.RecordsUnavailable, ports.SealingUnavailable];
+  return away.some((each) => error instanceof each) ? triggerErrors.not_accepted(undefined, {}, error) : error;
+}
+
+/** Counts the events that `accept` refuses. */
+export async function countingRefusals<T>({ usage }: WebhookServices, agentId: string, accept: () => Promise<T>): Promise<T> {
+  try {
+    return await accept();
+  } catch (error) {
+    usage?.ended({ kind: "webhook", name: agentId, outcome: "failed" });
+    throw error;
+  }
+}
+
+/** Renders the prompt. If it is too long, the payload is too large, and the sender gets `body_too_large`. */
+function promptOf(template: string, fields: Readonly<Record<string, unknown>>): string {
+  try {
+    return renderTemplate(template, fields, PROMPT_CHARACTERS);
+  } catch (error) {
+    if (error instanceof PromptTooLong)
+      throw triggerErrors.body_too_large(undefined, { prompt: `would be longer than ${PROMPT_CHARACTERS} characters` }, error);
+    throw error;
+  }
+}
