@@ -29,7 +29,11 @@ export async function chooseModels(settings: PlatformSettings, written: string):
   return names.map((name) => ({ name, played: name === SCRIPTED ? undefined : modelOf(name, providers) }));
 }
 
-/** One model, which must be a real one. Throws CommandFailed (64). */
+/** The model of another option, which must be a real one. Throws CommandFailed (64). */
+export async function chooseModel(settings: PlatformSettings, name: string): Promise<PlayedModel> {
+  return modelOf(name, await chooseProviders(settings, { env: process.env }));
+}
+
 function modelOf(name: string, providers: readonly ServedProvider[]): PlayedModel {
   const slash = name.indexOf("/");
   const named = providers.find(({ id }) => id === name.slice(0, slash));

@@ -59,8 +59,20 @@ export function summaryOf(
   });
 }
 
+/** The model that judged answers, and what its calls used. */
+export interface JudgeSummary {
+  readonly model: string | undefined;
+  readonly calls: number;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+}
+
 /** A table of the models, and the failed attempts with the differences of the first one. */
-export function evaluationLines(summary: readonly ModelSummary[], attempts: readonly Attempt[]): string {
+export function evaluationLines(
+  summary: readonly ModelSummary[],
+  attempts: readonly Attempt[],
+  judge: JudgeSummary | undefined,
+): string {
   const rows = summary.map((each) => [
     each.model,
     `${each.passed}/${each.attempts}${each.passRate === undefined ? "" : ` (${Math.floor(each.passRate * 100)} %)`}`,
@@ -73,7 +85,9 @@ export function evaluationLines(summary: readonly ModelSummary[], attempts: read
     each.p95Ms === undefined ? "-" : prettyMilliseconds(each.p95Ms),
   ]);
   const head = ["MODEL", "PASSED", "MODEL CALLS", "TOOL CALLS", "INPUT TOKENS", "OUTPUT TOKENS", "COST", "MEDIAN", "95 % WITHIN"];
-  return [table(head, rows), ...failedLines(attempts)].join("\n");
+  const judged =
+    judge && `Judge ${judge.model}: ${judge.calls} calls, ${judge.inputTokens} input tokens, ${judge.outputTokens} output tokens`;
+  return [table(head, rows), ...(judged === undefined ? [] : [printable(judged)]), ...failedLines(attempts)].join("\n");
 }
 
 function failedLines(attempts: readonly Attempt[]): readonly string[] {

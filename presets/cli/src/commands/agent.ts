@@ -60,6 +60,11 @@ const evalCommand = defineCommand({
       description:
         "Models with commas between them: provider/model, or a model that one provider lists; scripted: the answers of the cases",
     },
+    judge: {
+      type: "string",
+      valueHint: "model",
+      description: "Model that judges the criteria of the cases; default: they are not judged",
+    },
     repeat: { type: "string", valueHint: "number", description: "How often each case is run with each model; default: 1" },
     parallel: { type: "string", valueHint: "number", description: "Maximum cases at the same time; default: 4" },
     "pass-rate": {

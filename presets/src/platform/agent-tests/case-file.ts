@@ -14,10 +14,14 @@ const CASES = 500;
 /** Maximum characters of a name, and of a regular expression. */
 const NAME_CHARACTERS = 1000;
 const PATTERN_CHARACTERS = 1000;
+/** Maximum criteria of an answer for a judge, and characters of one. */
+const CRITERIA = 20;
+const CRITERION_CHARACTERS = 4000;
 
 const name = v.pipe(v.string(), v.nonEmpty(), maxCharacters(NAME_CHARACTERS));
 const listOf = <S extends v.GenericSchema>(each: S) => v.pipe(v.array(each), v.maxLength(ENTRIES));
 const oneOrMore = <S extends v.GenericSchema>(each: S) => v.union([each, v.pipe(listOf(each), v.nonEmpty())]);
+const criterion = v.pipe(v.string(), v.nonEmpty(), maxCharacters(CRITERION_CHARACTERS));
 const count = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
 const amount = v.pipe(v.number(), v.finite(), v.minValue(0));
 
@@ -124,6 +128,8 @@ const expectation = objectOnly(
     end: v.optional(v.picklist(TURN_ENDS)),
     error: v.optional(objectOnly(v.strictObject({ code: v.optional(name), message: v.optional(textCheck) }))),
     output: v.optional(textCheck),
+    /** What must be true of the answer, in words. Only a judge checks it. */
+    judge: v.optional(v.union([criterion, v.pipe(v.array(criterion), v.nonEmpty(), v.maxLength(CRITERIA))])),
     /** All calls of tools, in order. */
     calls: v.optional(listOf(callCheck)),
     /** Each of these is among the calls. */

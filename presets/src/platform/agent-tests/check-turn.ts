@@ -1,36 +1,24 @@
 import { isRecord } from "@portico/core/contract";
 import { faultText, type SchemaChecks } from "@portico/core/kit";
 import { jsonDifference } from "../cases/json-difference.ts";
+import type { FoundCall, FoundTurn } from "./found-turn.ts";
+import type { Judge, SaidTurn } from "./judge.ts";
 import { type CallCheck, type Expectation, schemaOfPattern, type TextCheck } from "./case-file.ts";
 
-/** One call of a tool, as the receipt of its turn has it. */
-export interface FoundCall {
-  readonly tool: string;
-  readonly arguments: unknown;
-  readonly isError: boolean;
-}
-
-/** What a turn did, or all turns of a case together. */
-export interface FoundTurn {
-  readonly status: "completed" | "failed" | "interrupted" | "waiting";
-  /** Why a completed turn ended. */
-  readonly end?: string | undefined;
-  readonly error?: { readonly code: string; readonly message: string } | undefined;
-  readonly output: string;
-  readonly calls: readonly FoundCall[];
-  readonly modelCalls: number;
-  /** Undefined if no answer of the model said it. */
-  readonly inputTokens?: number | undefined;
-  readonly outputTokens?: number | undefined;
-  /** By the prices of the configuration. */
-  readonly cost?: number | undefined;
-  /** From the acceptance to the end, with the time that it waited for a person. */
-  readonly durationMs: number;
+/** What checks a turn. */
+export interface TurnChecks {
+  readonly checks: SchemaChecks;
+  /** Default: criteria in words are not checked. */
+  readonly judge?: Judge | undefined;
+  /** The conversation up to the answer, for the judge. */
+  readonly said: readonly SaidTurn[];
+  readonly signal: AbortSignal;
 }
 
 /** One line for each place in which a turn differs from what is expected of it. */
-export async function turnDifferences(expected: Expectation, found: FoundTurn, checks: SchemaChecks): Promise<readonly string[]> {
+export async function turnDifferences(expected: Expectation, found: FoundTurn, given: TurnChecks): Promise<readonly string[]> {
   const { status, end, error, output, calls, includes, excludes = [], atMost } = expected;
+  const { checks } = given;
   const checker = new Checker(checks);
   const isOtherEnd = status !== found.status && found.error !== undefined;
   return [
@@ -44,7 +32,23 @@ export async function turnDifferences(expected: Expectation, found: FoundTurn, c
     ...(includes === undefined ? [] : await checker.included(includes, found.calls)),
     ...excludes.filter((id) => found.calls.some(({ tool }) => tool === id)).map((id) => `excludes: ${id} was called`),
     ...limitDifferences(atMost, found),
+    ...(await judgeDifferences(expected, found, given)),
   ];
+}
+
+/** A turn that did not complete has no answer to judge. */
+async function judgeDifferences(
+  { judge: criteria }: Expectation,
+  { status, calls }: FoundTurn,
+  { judge, said: turns, signal }: TurnChecks,
+): Promise<readonly string[]> {
+  if (!judge || status !== "completed") return [];
+  const differences: string[] = [];
+  for (const criterion of all(criteria)) {
+    const fault = await judge.fault({ criterion, turns, calls }, signal);
+    if (fault !== undefined) differences.push(`judge: ${criterion}: ${fault}`);
+  }
+  return differences;
 }
 
 class Checker {

@@ -13,7 +13,9 @@ import { noClients } from "@portico/plugins/conversations-runs/agent-turns";
 import type { conversationsRunsContract } from "@portico/plugins/conversations-runs/contract";
 import { silentTelemetry } from "../cases/silent-telemetry.ts";
 import { type AgentCase, type AgentCases, TURN_ENDS } from "./case-file.ts";
-import { type FoundTurn, turnDifferences } from "./check-turn.ts";
+import { turnDifferences } from "./check-turn.ts";
+import type { FoundTurn } from "./found-turn.ts";
+import type { Judge, SaidTurn } from "./judge.ts";
 import { type ModelScript, scriptedModel, withoutPauses } from "./scripted-model.ts";
 import { scriptedTools, withDelegates } from "./scripted-tools.ts";
 
@@ -46,6 +48,8 @@ export interface AgentCaseGiven {
   /** Tools that the file of the cases defines. */
   readonly tools: AgentCases["tools"];
   readonly checks: SchemaChecks;
+  /** Checks the criteria in words. Default: they are not checked. */
+  readonly judge?: Judge | undefined;
   /** The instance's options of turns and their engine, and its prices. */
   readonly turns?: Pick<Parameters<typeof conversationsRuns>[0], "toolPolicy">;
   readonly loop?: LoopOptions;
@@ -67,6 +71,7 @@ export interface TestedAgentCase {
 
 const TOKEN = "the token of a test that listens nowhere";
 const CASE_MS = 60_000;
+const NEVER = new AbortController().signal;
 /** Between two looks at a turn, in milliseconds. */
 const LOOK_MS = 1;
 const LOOK_AT_REAL_MS = 20;
@@ -75,7 +80,18 @@ const SCRIPTED = "scripted";
 
 /** Runs one case with the engine of the service, in memory. Without a real model, nothing outside of the process is called. */
 export async function runAgentCase(test: AgentCase, given: AgentCaseGiven): Promise<TestedAgentCase> {
-  const { agent, played: real, tools: definitions, checks, turns, loop = {}, prices, signal, limitMs = CASE_MS } = given;
+  const {
+    agent,
+    played: real,
+    tools: definitions,
+    checks,
+    judge,
+    turns,
+    loop = {},
+    prices,
+    signal = NEVER,
+    limitMs = CASE_MS,
+  } = given;
   const { provider = SCRIPTED, model = SCRIPTED, tools: named } = agent.definition;
   const answers = test.model ?? [];
   const text = real ? withModel(agent.text, real) : agent.text;
@@ -101,7 +117,7 @@ export async function runAgentCase(test: AgentCase, given: AgentCaseGiven): Prom
   try {
     const lookMs = real ? LOOK_AT_REAL_MS : LOOK_MS;
     const played = await playTurns(app, {
-      ...{ lookMs, test, agentId: agent.id, checks, signal },
+      ...{ lookMs, test, agentId: agent.id, checks, judge, signal },
       // The protocol has no word for an unknown usage: it says 0 tokens.
       isUsageKnown: real !== undefined || answers.some(({ usage }) => usage),
       decidedBefore: new Map(),
@@ -113,7 +129,8 @@ export async function runAgentCase(test: AgentCase, given: AgentCaseGiven): Prom
       ...played.differences,
     ];
     if (!played.found) return { name: test.name, isOk: false, differences };
-    differences.push(...(await turnDifferences(test.expect, played.found, checks)));
+    const { said } = played;
+    differences.push(...(await turnDifferences(test.expect, played.found, { checks, judge, said, signal })));
     return { name: test.name, isOk: differences.length === 0, differences, found: played.found };
   } finally {
     await app.close();
@@ -131,23 +148,26 @@ interface Playing {
   readonly test: AgentCase;
   readonly agentId: string;
   readonly checks: SchemaChecks;
+  readonly judge: Judge | undefined;
   readonly lookMs: number;
   readonly isUsageKnown: boolean;
   /** How many calls of each tool were decided. */
   readonly decidedBefore: Map<string, number>;
   readonly endsAt: number;
-  readonly signal: AbortSignal | undefined;
+  readonly signal: AbortSignal;
 }
 
 interface Played {
   readonly differences: readonly string[];
+  readonly said: readonly SaidTurn[];
   readonly found?: FoundTurn;
 }
 
 /** One turn for each message, in one conversation. A turn that waits for a person ends the case. */
 async function playTurns(app: App, playing: Playing): Promise<Played> {
-  const { test, agentId, checks } = playing;
+  const { test, agentId, checks, judge, signal } = playing;
   const differences: string[] = [];
+  const said: SaidTurn[] = [];
   let together: FoundTurn | undefined;
   let conversationId: string | undefined;
   for (const [at, message] of test.messages.entries()) {
@@ -155,18 +175,20 @@ async function playTurns(app: App, playing: Playing): Promise<Played> {
     const told = (words: readonly string[]) => words.map((each) => `messages[${at}]: ${each}`);
     const body = { prompt: text, clientRequestId: randomUUID(), ...(conversationId !== undefined && { conversationId }) };
     const { status, body: asked } = await call<"ask">(app, `/api/agents/${agentId}/ask`, body);
-    if (status !== 200) return { differences: [...differences, ...told([`The message is refused: ${JSON.stringify(asked)}`])] };
+    if (status !== 200)
+      return { said, differences: [...differences, ...told([`The message is refused: ${JSON.stringify(asked)}`])] };
     conversationId = asked.conversationId;
     const found = await endOfTurn(app, asked.runId, at, playing);
     if (typeof found === "string")
-      return { differences: [...differences, ...told([found])], ...(together && { found: together }) };
+      return { said, differences: [...differences, ...told([found])], ...(together && { found: together }) };
+    said.push({ message: text, answer: found.output });
     const isLast = at === test.messages.length - 1;
     const expected = expect ?? (isLast ? undefined : { status: "completed" as const, atMost: {} });
-    if (expected) differences.push(...told(await turnDifferences(expected, found, checks)));
+    if (expected) differences.push(...told(await turnDifferences(expected, found, { checks, judge, said, signal })));
     together = together ? added(together, found) : found;
     if (found.status === "waiting") break;
   }
-  return { differences, ...(together && { found: together }) };
+  return { said, differences, ...(together && { found: together }) };
 }
 
 /** The turn with this number of a run when it has ended or waits for a person, or why it cannot end. */
@@ -174,7 +196,7 @@ async function endOfTurn(app: App, runId: string, number: number, playing: Playi
   const { test, decidedBefore, lookMs, isUsageKnown, endsAt, signal } = playing;
   const path = `/api/runs/${runId}`;
   while (performance.now() < endsAt) {
-    signal?.throwIfAborted();
+    signal.throwIfAborted();
     const { total = 0, receipts } = (await call<"receipts">(app, `${path}/receipt?limit=1`)).body;
     if (total > number) {
       const [traced] = (await call<"trace">(app, `${path}/trace?limit=1`)).body.turns;
