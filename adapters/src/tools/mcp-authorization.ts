@@ -77,7 +77,7 @@ export class McpAuthorization implements ports.ToolAuthorization {
   }
 
   async begin(wanted: ports.BeginAuthorization, signal: AbortSignal): Promise<ports.BegunAuthorization> {
-    const { userId, redirectUrl, keepsClient = true } = wanted;
+    const { userId, by, redirectUrl, keepsClient = true } = wanted;
     const { url: server, auth } = this.#options;
     const ask = this.#ask(signal);
     return unlessAborted(signal, async () => {
@@ -88,13 +88,13 @@ export class McpAuthorization implements ports.ToolAuthorization {
       const about = { service, client, resource, redirectUrl };
       const { url, verifier } = await authorizationAddress(about, { state, scope: asked });
       const login: PendingLogin = { ...about, client: this.#withoutSecret(client), serverUrl: server.href, verifier };
-      return { url, state, expiresAt: await this.#records.addLogin(state, userId, login) };
+      return { url, state, expiresAt: await this.#records.addLogin(state, { userId, by }, login) };
     });
   }
 
   async finish(received: ports.FinishAuthorization, signal: AbortSignal): Promise<ports.ToolGrant> {
-    const { userId, state, code, iss } = received;
-    const login = await this.#records.takeLogin(state, userId);
+    const { userId, by, state, code, iss } = received;
+    const login = await this.#records.takeLogin(state, { userId, by });
     if (!login || login.serverUrl !== this.#options.url.href)
       throw new ports.ToolAuthorizationFailed("state_invalid", "The state is unknown, used, expired, or of another user");
     if (received.error !== undefined || code === undefined)

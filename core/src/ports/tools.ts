@@ -49,6 +49,8 @@ export interface ToolGrant {
 /** Who connects, and where the service sends the person afterwards. */
 export interface BeginAuthorization {
   readonly userId?: string | undefined;
+  /** The person who connects an account of the instance: only the same one may finish. Default: the command line. */
+  readonly by?: string | undefined;
   /** An address that the service will know as one of this client. */
   readonly redirectUrl: string;
   /** Whether the registration of this client is kept for later connections with the same `redirectUrl`. Default: true. */
@@ -67,6 +69,7 @@ export interface BegunAuthorization {
 /** What a person came back with. */
 export interface FinishAuthorization {
   readonly userId?: string | undefined;
+  readonly by?: string | undefined;
   readonly state: string;
   readonly code?: string | undefined;
   /** The issuer that the service named (RFC 9207). */

@@ -23,13 +23,14 @@ import { listeners as listenersPage } from "@portico/operator/listeners";
 import { logPage } from "@portico/operator/log";
 import { safeTokenSettings } from "@portico/plugins/model-proxy/config";
 import { measurements } from "@portico/operator/measurements";
+import { toolAccounts } from "@portico/operator/tool-accounts";
 import { usagePage } from "@portico/operator/usage";
 import { type ProviderPrices, type ProviderSource, safeTokenManagement } from "@portico/plugins/model-proxy/management";
 import { agentWebhookSettings } from "@portico/plugins/agent-webhook/config";
 import { attachmentsMediaSettings } from "@portico/plugins/attachments-media/config";
 import { agentsSource, approvalsUrlOf } from "./agents-as-models.ts";
 import { agentsOf, turnsOf } from "./agents-of.ts";
-import { pagesOf } from "../settings/allowed-origins.ts";
+import { pagesOf, withConsoleOrigin } from "../settings/allowed-origins.ts";
 import { agentMcp } from "./mcp-package.ts";
 import type { Observed } from "./service-adapters.ts";
 import { limitsOf } from "./limits-of.ts";
@@ -88,6 +89,7 @@ export function agentService(
       measurements({ counted: prometheus }),
       logPage({ lines: recentLines, areas, process: { host: hostname(), pid: process.pid } }),
       agentSchedules({}),
+      toolAccounts({ origins: withConsoleOrigin(allowedOrigins, urls) }),
       agentDocuments({ editable: settings.agent.editable }),
       limitsPage({ limits: () => limitsOf(settings, options.listing) }),
       ...(hasConsole

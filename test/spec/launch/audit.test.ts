@@ -5,6 +5,7 @@ import { createClient } from "@portico/core/client";
 import { auditContract } from "@portico/operator/audit/contract";
 import { local, localSchema } from "@portico/presets/local";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type McpAccountServer, startMcpAccountServer } from "../../harness/mcp-account-server.ts";
 import { type HookServer, startHookServer } from "../../harness/hook-server.ts";
 import { openCommand, type PorticoProcess, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
 import { waitingCall } from "../../harness/waiting-call.ts";
@@ -15,6 +16,7 @@ const TOKENS = { owner: "owner-token-of-the-audit", member: "member-token-of-the
 const folder = temporaryFolder();
 let service: PorticoProcess;
 let hook: HookServer;
+let shop: McpAccountServer;
 let secrets: string[];
 beforeAll(async () => {
   mkdirSync(join(folder.path, "agents/helper"), { recursive: true });
@@ -38,6 +40,7 @@ beforeAll(async () => {
     JSON.stringify({ name: "Notice", schedules: [{ name: "daily", cron: "0 0 1 1 *" }], nodes: { review } }),
   );
   hook = await startHookServer();
+  shop = await startMcpAccountServer();
   const ask = { type: "human_gate", with: { title: "Publish?", links: true, notify: { url: hook.url } } };
   writeFileSync(join(folder.path, "workflows/linked.json"), JSON.stringify({ nodes: { ask } }));
   secrets = Object.values(TOKENS);
@@ -45,6 +48,7 @@ beforeAll(async () => {
     cwd: folder.path,
     config: {
       shutdownGraceMs: 100,
+      mcpServers: { shop: { url: shop.url, auth: { type: "oauth" } } },
       audit: { trustedProxies: ["127.0.0.1"] },
       workflow: {
         token: "workflow-token-of-the-audit",
@@ -65,6 +69,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await service?.[Symbol.asyncDispose]();
   await hook?.[Symbol.asyncDispose]();
+  await shop?.close();
   folder.remove();
 });
 
@@ -216,6 +221,18 @@ const CHANGES: Readonly<Record<string, () => Promise<readonly [entry: object, an
     { action: "schedule.resume", object: "helper/heartbeat" },
     await call("agent", "POST", "/api/schedules/helper/heartbeat/resume"),
   ],
+  async "tool-accounts.finish"() {
+    const redirectUrl = service.url("agent");
+    const { body } = await call("agent", "POST", "/api/tool-accounts/shop/connect", { redirectUrl });
+    const received = Object.fromEntries(new URL(shop.authorization.agree(body.url)).searchParams);
+    const answer = await call("agent", "POST", "/api/tool-accounts/shop/finish", received);
+    secrets.push(...shop.authorization.secrets, received["state"]!);
+    return [{ action: "mcp-server.connect", object: "shop" }, answer];
+  },
+  "tool-accounts.disconnect": async () => [
+    { action: "mcp-server.disconnect", object: "shop" },
+    await call("agent", "DELETE", "/api/tool-accounts/shop"),
+  ],
   async "agent-documents.save"() {
     const text = JSON.stringify({ name: "Written", instructions: "a private value" });
     const answer = await call("agent", "PUT", "/api/agents/written/document", { text }, { "if-none-match": "*" });
@@ -333,6 +350,7 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   "attachments-media.mediaLinks": "links to a user's own files, for five minutes",
   "agent-webhook.trigger": "an event: its run is its record",
   "agent-webhook.receive": "an event: its run is its record",
+  "tool-accounts.connect": "gives no access: its end does",
   "agent-documents.check": "saves nothing",
   "workflow-service.checkDefinition": "saves nothing",
   "workflow-service.testDefinition": "saves nothing, and calls nothing",

@@ -47,12 +47,14 @@ export interface StoredGrant {
 
 /** A connection that was begun. */
 interface StoredLogin {
-  /** Server and user. */
+  /** Server, user, and the person who began. */
   readonly owner: string;
   readonly userId?: string | undefined;
   readonly expiresAt: number;
   readonly sealed: string;
 }
+
+type LoginOwner = Pick<ports.BeginAuthorization, "userId" | "by">;
 
 /** What a person's return is finished with. */
 export interface PendingLogin {
@@ -139,11 +141,11 @@ export class GrantRecords {
   }
 
   /** Keep what the return of a person is finished with. Returns until when. */
-  async addLogin(state: string, userId: string | undefined, login: PendingLogin): Promise<number> {
+  async addLogin(state: string, { userId, by }: LoginOwner, login: PendingLogin): Promise<number> {
     const { logins } = this.#stored;
     const now = this.#clock.now();
     await this.#removeExpired(now);
-    const owner = this.#idOf(userId);
+    const owner = this.#ownerOf({ userId, by });
     const order = { by: "expiresAt", direction: "descending" } as const;
     const others = await logins.query({ where: { owner }, order, limit: 100 });
     for (const { id } of others.items.slice(MOST_LOGINS - 1)) await logins.remove(id);
@@ -155,10 +157,10 @@ export class GrantRecords {
   }
 
   /** Take a begun connection: a state is valid once, also for two processes, and for its owner only. */
-  async takeLogin(state: string, userId: string | undefined): Promise<PendingLogin | undefined> {
+  async takeLogin(state: string, owner: LoginOwner): Promise<PendingLogin | undefined> {
     const { logins } = this.#stored;
     const found = await logins.get(hashed(state));
-    if (!found || found.value.owner !== this.#idOf(userId)) return undefined;
+    if (!found || found.value.owner !== this.#ownerOf(owner)) return undefined;
     if (!(await logins.remove(found.id, found.version).catch(undefinedAtConflict))) return undefined;
     if (found.value.expiresAt <= this.#clock.now()) return undefined;
     return this.#open<PendingLogin>(`mcp-login:${found.id}`, found.value.sealed);
@@ -189,6 +191,10 @@ export class GrantRecords {
 
   #idOf(userId: string | undefined): string {
     return userId === undefined ? this.#server : `${this.#server}/${hashed(userId)}`;
+  }
+
+  #ownerOf({ userId, by }: LoginOwner): string {
+    return hashed(JSON.stringify([this.#server, userId, by]));
   }
 
   #clientId(issuer: string, redirectUrl: string): string {
