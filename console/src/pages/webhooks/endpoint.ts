@@ -22,6 +22,12 @@ export function describeWebhookFailure(error: unknown, agentId: string): string 
       return "A selected tool is no longer available. Check the list of tools.";
     case "webhook_event_not_found":
       return "This event no longer exists.";
+    case "webhook_sender_not_found":
+      return "This sender no longer exists.";
+    case "webhook_sender_secret_required":
+      return "This sender makes its secret itself: copy it from there.";
+    case "too_many_webhook_senders":
+      return "An agent has at most 32 senders. Delete one that is not used.";
     case "webhook_body_too_large":
       return "The event is larger than the limit of 128 KiB. Shorten the template.";
     case "agent_not_found":
