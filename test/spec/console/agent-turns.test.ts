@@ -368,7 +368,7 @@ describe.skipIf(findChromium() === undefined)("turns of an agent in the web cons
     await page().route(/\/api\/query\/start$/, (route) => route.fulfill({ status: 400, json: { error: "unknown_agent" } }));
     await say("Refused words");
     await page().getByRole("alert").filter({ hasText: "Not accepted" }).waitFor();
-    await page().getByRole("button", { name: "Edit" }).click();
+    await page().getByRole("button", { name: "Edit", exact: true }).click();
     expect(await input().inputValue()).toBe("Refused words");
     expect(await messages().getByRole("article").count()).toBe(0);
     await input().fill("");

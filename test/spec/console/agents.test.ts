@@ -198,7 +198,9 @@ describe.skipIf(findChromium() === undefined)("agents in the web console", () =>
         at: "2030-01-01T00:00:00.000Z",
       });
       const found = Array.from({ length: before - first }, (_, index) => of(first + index));
-      await route.fulfill({ json: { conversationId, messages: found, skipped: 0, ...(first > 1 && { before: first }) } });
+      await route.fulfill({
+        json: { conversationId, branch: 1, messages: found, branches: [], skipped: 0, ...(first > 1 && { before: first }) },
+      });
     });
     await page().reload();
     await opened.signIn();

@@ -5,7 +5,7 @@ import { untrack } from "svelte";
 import type { OutgoingFiles } from "../composer/outgoing-files.svelte.ts";
 import { LiveTurn } from "./live-turn.svelte.ts";
 import { ShownTurn } from "./shown-turn.svelte.ts";
-import { type KeptMessage, type SentFile, toTurns, type Turn } from "./turn.ts";
+import { type KeptMessage, placesOf, type SentFile, type Siblings, toTurns, type Turn, type TurnPlace } from "./turn.ts";
 
 /** Messages of one page of a conversation. */
 const PAGE = 50;
@@ -25,6 +25,12 @@ export class Chat {
   /** The end of the page before the first loaded message. Undefined if no earlier page exists. */
   before = $state<number>();
   #kept = $state.raw<ReadonlyMap<number, KeptMessage>>(new Map());
+  #siblings = $state.raw<ReadonlyMap<string, Siblings>>(new Map());
+  readonly #ordered = $derived([...this.#kept.values()].toSorted((a, b) => a.sequence - b.sequence));
+  /** Where the stored turns are in the conversation, by key. */
+  readonly places: ReadonlyMap<string, TurnPlace> = $derived(placesOf(this.#ordered, this.#siblings));
+  /** The branch whose messages are loaded. */
+  #branch: number | undefined;
   #live = $state<LiveTurn[]>([]);
   #watched = $state.raw<WatchedTurn>();
   readonly #client: AgentClient;
@@ -50,7 +56,7 @@ export class Chat {
   get turns(): readonly Turn[] {
     const watched = this.#watched;
     const live = new Map<string, Turn>([...this.#live, ...(watched ? [watched] : [])].map((turn) => [turn.key, turn]));
-    const kept = toTurns([...this.#kept.values()].toSorted((a, b) => a.sequence - b.sequence)).map((turn) => {
+    const kept = toTurns(this.#ordered).map((turn) => {
       const own = live.get(turn.key);
       live.delete(turn.key);
       return own ?? turn;
@@ -84,14 +90,19 @@ export class Chat {
     const id = this.conversationId;
     if (id === undefined) return;
     try {
-      const { messages, before } = await this.#client.calls.messages({ params: { id }, query: { limit: String(PAGE) } });
+      const page = await this.#client.calls.messages({ params: { id }, query: { limit: String(PAGE) } });
+      const { messages, before, branch, branches } = page;
       const [first] = messages;
+      const isSameBranch = branch === (this.#branch ??= branch);
+      if (!isSameBranch) this.#live = this.#live.filter(isNotStored);
+      this.#branch = branch;
       // Numbers restart after clearing. If the new page does not continue the loaded ones, there would be a gap.
-      const isContinued = first !== undefined && this.#kept.get(first.sequence)?.id === first.id;
+      const isContinued = isSameBranch && first !== undefined && this.#kept.get(first.sequence)?.id === first.id;
       this.#kept = new Map([
         ...(isContinued ? this.#kept : []),
         ...messages.map((message) => [message.sequence, message] as const),
       ]);
+      this.#siblings = new Map([...(isContinued ? this.#siblings : []), ...bySibling(branches)]);
       if (!isContinued) this.before = before;
       this.error = undefined;
     } catch (error) {
@@ -125,19 +136,57 @@ export class Chat {
 
   /** Rejects like every call. */
   async loadEarlier(): Promise<void> {
-    const query = { limit: String(PAGE), before: String(this.before) };
-    const { messages, before } = await this.#client.calls.messages({ params: { id: this.conversationId! }, query });
+    const query = { limit: String(PAGE), before: String(this.before), branch: String(this.#branch ?? 1) };
+    const { messages, before, branches } = await this.#client.calls.messages({ params: { id: this.conversationId! }, query });
     this.#kept = new Map([...messages.map((message) => [message.sequence, message] as const), ...this.#kept]);
+    this.#siblings = new Map([...bySibling(branches), ...this.#siblings]);
     this.before = before;
   }
 
   /** Submit the draft. Resolves at the end of the turn. */
   async send(prompt: string, files: readonly SentFile[]): Promise<void> {
+    await this.#submit({ ...this.#address(files), prompt }, { prompt, files });
+  }
+
+  /** Sends another text in the place of a stored turn's, with the same files. What followed stays in another branch. Resolves at the end. */
+  async replace(turn: Turn, prompt: string): Promise<void> {
+    const replaces = this.places.get(turn.key)!.questionId;
+    await this.#submitInPlace(turn, prompt, { ...this.#inConversation(turn.files), prompt, replaces });
+  }
+
+  /** Makes a stored turn again. Its earlier answer stays in another branch. Resolves at the end. */
+  async regenerate(turn: Turn): Promise<void> {
+    const { prompt } = turn;
+    const regenerates = this.places.get(turn.key)!.answerId;
+    if (regenerates === undefined) await this.replace(turn, prompt);
+    else await this.#submitInPlace(turn, prompt, { ...this.#inConversation([]), prompt: "", regenerates });
+  }
+
+  /** Shows another branch, which the next message continues. Rejects like every call. */
+  async choose(branch: number): Promise<void> {
+    await this.#client.calls.chooseBranch({ params: { id: this.conversationId! }, body: { branch } });
+    await this.load();
+  }
+
+  async #submitInPlace(turn: Turn, prompt: string, query: Omit<QueryOptions, "clientRequestId">): Promise<void> {
+    const { sequence } = this.places.get(turn.key)!;
+    const later = new Set([...this.places].filter(([, place]) => place.sequence >= sequence).map(([key]) => key));
+    this.#kept = new Map([...this.#kept].filter(([at]) => at < sequence));
+    this.#live = this.#live.filter(({ key }) => !later.has(key));
+    await this.#submit(query, { prompt, files: turn.files });
+    // The service knows which turns are shown now, also if it refused this one.
+    await this.load();
+  }
+
+  async #submit(
+    query: Omit<QueryOptions, "clientRequestId"> | Omit<FollowUp, "clientRequestId">,
+    shown: { readonly prompt: string; readonly files: readonly SentFile[] },
+  ): Promise<void> {
     const ids = { clientRequestId: newId("req_"), userMessageId: newId("msg_") };
     const turn = new LiveTurn({
       client: this.#client,
-      submitted: { ...this.#address(files), prompt, ...ids },
-      files,
+      submitted: { ...query, ...ids },
+      ...shown,
       begun: (started) => this.#begun(started),
     });
     this.#live.push(turn);
@@ -160,6 +209,8 @@ export class Chat {
   async clear(): Promise<void> {
     await this.#client.calls.clear({ params: { id: this.conversationId! } });
     this.#kept = new Map();
+    this.#siblings = new Map();
+    this.#branch = undefined;
     this.#live = [];
     this.before = undefined;
     this.sessionId = undefined;
@@ -167,8 +218,13 @@ export class Chat {
 
   /** Messages with files use a query of a conversation; messages without files continue its session (specification 4.6). */
   #address(files: readonly SentFile[]): Omit<QueryOptions, "prompt"> | Omit<FollowUp, "prompt"> {
-    const { agentId, conversationId, sessionId } = this;
+    const { agentId, sessionId } = this;
     if (sessionId !== undefined && files.length === 0) return { agentId, sessionId, timestamp: Date.now() };
+    return this.#inConversation(files);
+  }
+
+  #inConversation(files: readonly SentFile[]): Omit<QueryOptions, "prompt"> {
+    const { agentId, conversationId } = this;
     const of = (kind: SentFile["kind"]) => files.filter((file) => file.kind === kind).map(({ reference }) => reference);
     return {
       agentId,
@@ -184,6 +240,15 @@ export class Chat {
     this.conversationId = conversationId;
     this.#found(this);
   }
+}
+
+/** A turn that is in no branch, because the service refused it or its fate is unknown, or that has not ended. */
+function isNotStored({ isOver, state }: LiveTurn): boolean {
+  return !isOver || state === "refused" || state === "unknown";
+}
+
+function bySibling(branches: readonly (Siblings & { readonly messageId: string })[]): readonly (readonly [string, Siblings])[] {
+  return branches.map((siblings) => [siblings.messageId, siblings] as const);
 }
 
 function newId(prefix: string): string {

@@ -21,16 +21,20 @@ export class LiveTurn extends ShownTurn {
   readonly #submitted: QueryOptions | FollowUp;
   readonly #begun: (started: QueryStarted) => void;
 
-  /** `submitted` has its IDs, and the timestamp of a follow-up, so that it can be submitted again unchanged. */
+  /**
+   * `submitted` has its IDs, and the timestamp of a follow-up, so that it can be submitted again unchanged. `prompt` is shown: a turn that is made
+   * again submits no text.
+   */
   constructor(given: {
     readonly client: AgentClient;
     readonly submitted: (QueryOptions | FollowUp) & { readonly clientRequestId: string };
+    readonly prompt: string;
     readonly files: readonly SentFile[];
     readonly begun: (started: QueryStarted) => void;
   }) {
     super();
     this.key = given.submitted.clientRequestId;
-    this.prompt = given.submitted.prompt;
+    this.prompt = given.prompt;
     this.files = given.files;
     this.#client = given.client;
     this.#submitted = given.submitted;

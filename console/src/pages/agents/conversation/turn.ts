@@ -5,6 +5,19 @@ import type { ShownDecision } from "../../runs/decision.ts";
 
 export type KeptMessage = CallResult<typeof conversationsRunsContract.messages>["messages"][number];
 
+/** A user's message of the shown branch that others could stand in the place of: which one is shown, and a branch of each. */
+export type Siblings = Omit<CallResult<typeof conversationsRunsContract.messages>["branches"][number], "messageId" | "sequence">;
+
+/** Where a stored turn is in its conversation. */
+export interface TurnPlace {
+  readonly sequence: number;
+  /** The id of the user's message. */
+  readonly questionId: string;
+  /** The id of the last message of the answer. Undefined if the turn left none. */
+  readonly answerId?: string | undefined;
+  readonly siblings?: Siblings | undefined;
+}
+
 /** A file of a message. */
 export interface SentFile {
   readonly kind: "media" | "attachment";
@@ -114,6 +127,27 @@ export function toTurns(messages: readonly KeptMessage[]): readonly Turn[] {
     for (const [index, part] of parts.entries()) addPart(pieces, part, `${message.id}-${index}`);
   }
   return turns;
+}
+
+/** The places of the turns of a stored conversation, by their keys. `siblings` are by the id of their message. */
+export function placesOf(
+  messages: readonly KeptMessage[],
+  siblings: ReadonlyMap<string, Siblings>,
+): ReadonlyMap<string, TurnPlace> {
+  const places = new Map<string, TurnPlace>();
+  let key: string | undefined;
+  for (const { id, role, sequence, clientRequestId = id, parts } of messages) {
+    if (role === "user") places.set((key = clientRequestId), { sequence, questionId: id, siblings: siblings.get(id) });
+    const place = key === undefined ? undefined : places.get(key);
+    const isSummary = (parts as readonly KeptPart[])[0]?.type === "summary";
+    if (role === "assistant" && !isSummary && place) places.set(key!, { ...place, answerId: id });
+  }
+  return places;
+}
+
+/** The words of an answer. */
+export function wordsOf(pieces: readonly Piece[]): string {
+  return pieces.flatMap((piece) => (piece.type === "text" ? [piece.text] : [])).join("\n\n");
 }
 
 function textOf(parts: readonly KeptPart[]): string {
