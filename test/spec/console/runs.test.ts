@@ -1,3 +1,5 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type AgentClient, connectAgent } from "@portico/client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -214,6 +216,29 @@ describe.skipIf(findChromium() === undefined)("runs in the web console", () => {
     await show((await runsOf("agent_id=helper"))[0].run_id);
     await turns().getByText("Success").waitFor();
     expect(await turns().getByRole("button", { name: "Send again" }).count()).toBe(0);
+  });
+
+  it("becomes a test, which the command line passes; a run that a test cannot repeat says so", async () => {
+    const { page, service } = opened;
+    const asTest = page.getByRole("button", { name: "Save as test", exact: true });
+    const dialog = page.getByRole("dialog", { name: "This run as a test" });
+    const [told] = await runsOf("agent_id=helper&limit=1");
+    await show(told.run_id);
+    await asTest.click();
+    const yaml = (await dialog.getByRole("group", { name: "file of cases" }).textContent())!;
+    expect(yaml).toContain("Say hello");
+    expect(await findingsInEveryLook(page)).toEqual([]);
+    await dialog.getByRole("button", { name: "Close" }).click();
+    writeFileSync(join(service.cwd, "case.yaml"), yaml);
+    expect(await service.run("agent", "test", "case.yaml")).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("1 passed"),
+    });
+    const [broken] = await runsOf("agent_id=broken&limit=1");
+    await show(broken.run_id);
+    await asTest.click();
+    await dialog.getByText("A turn failed in a way that cases cannot repeat").waitFor();
+    await dialog.getByRole("button", { name: "Close" }).click();
   });
 
   it("follows a run that executes, and one that was stopped says so", async () => {
