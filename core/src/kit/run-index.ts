@@ -160,12 +160,12 @@ export function createRunIndex<Run extends object, Key extends object, Values>(
     change: (
       runId: string,
       change: (run: Run) => Run | undefined,
-      more: (changed: Run) => readonly Write[] = () => [],
+      more: (changed: Run) => readonly Write[] | Promise<readonly Write[]> = () => [],
     ): Promise<Run | undefined> =>
       writeAgain(async () => {
         const read = await runs.get(runId);
         const changed = read && change(read.value);
-        if (changed) await records.batch([...replace(read, changed), ...more(changed)]);
+        if (changed) await records.batch([...replace(read, changed), ...(await more(changed))]);
         return changed;
       }),
     /** The newest runs that have all these values, in pages, until `limit` or the end. */

@@ -72,6 +72,8 @@ export const workflowDefinition = v.object({
   concurrency: v.optional(
     v.object({ limit: v.number(), key: v.optional(text), overflow: v.picklist(["queue", "refuse", "replace"]) }),
   ),
+  /** Which triggers share a run. `key`: the template, if those with the same key do. */
+  debounce: v.optional(v.object({ delayMs: v.number(), maxWaitMs: v.number(), key: v.optional(text) })),
   /** The fields by which runs can be found. */
   search: v.optional(v.object({ parameters: v.array(text), outputs: v.array(text) })),
   nodes: v.array(
@@ -149,7 +151,7 @@ const runDetail = v.object({
   status,
   startedAt: text,
   taskBoardBound: v.boolean(),
-  /** It waits until an earlier run of its workflow ends. */
+  /** It waits for further triggers, or until an earlier run of its workflow ends. */
   queued: v.optional(v.literal(true)),
   completedAt: v.optional(text),
   totalDurationMs: v.optional(v.number()),
@@ -306,7 +308,7 @@ export const workflowServiceContract = defineContract(
       bodyLimit: TRIGGER_BYTES,
       waits: true,
       takesKey: true,
-      success: startedOrEnded({ duplicate: v.optional(v.literal(true)) }),
+      success: startedOrEnded({ duplicate: v.optional(v.literal(true)), debounced: v.optional(v.literal(true)) }),
       errors: { ...starting, ...keyed, id_required: workflowErrors.id_required },
     },
     events: {

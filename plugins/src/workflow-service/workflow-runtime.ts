@@ -4,7 +4,7 @@ import * as v from "valibot";
 import { type ApprovalLinks, createApprovalLinks } from "./approvals/approval-links.ts";
 import type { Binding } from "./access/task-scope.ts";
 import { workflowRuntimeConfig, type WorkflowRuntimeOptions } from "./config.ts";
-import { evaluateInThread } from "./expressions/expression-thread.ts";
+import { type EvaluateBeside, evaluateInThread } from "./expressions/expression-thread.ts";
 import { type Catalogue, openCatalogue } from "./definition/open-catalogue.ts";
 import { readDefinitions, type ReadWritten, readWritten } from "./definition/read-definitions.ts";
 import { createDefinitionEditor, type DefinitionEditor } from "./definition/definition-editor.ts";
@@ -26,6 +26,7 @@ import { createIsLive, createCancelRun, settleRuns } from "./service/stop-runs.t
 import { createNodeTable } from "./kinds/node-table.ts";
 import { createStartChild, createStartRun, RUN_KIND, type StartRun } from "./service/start-runs.ts";
 import { createKeyedStarts, type KeyedStarts } from "./service/keyed-starts.ts";
+import { createPendingInputs, type PendingInputs } from "./service/pending-inputs.ts";
 import { createRunSlots, replacedBy, type RunSlots } from "./service/run-slots.ts";
 import { createSweep } from "./service/sweep-runs.ts";
 
@@ -57,6 +58,9 @@ export interface WorkflowRuntime {
   readonly startRun: StartRun;
   /** The runs of workflows with `concurrency`. */
   readonly slots: RunSlots;
+  /** The inputs of runs of workflows with `debounce`. */
+  readonly pendingInputs: PendingInputs;
+  readonly evaluateBeside: EvaluateBeside;
   readonly keeper: SecretKeeper;
   /** Checks values from outside by the schemas of definitions. */
   readonly checks: SchemaChecks;
@@ -168,7 +172,8 @@ export const workflowServiceRuntime = defineAdapter({
       log: telemetry.log,
       find: async (runId) => (await runs.find(runId))?.value,
     });
-    const cancelRun = createCancelRun({ engine, runs, live, clock, slots, hints });
+    const pendingInputs = createPendingInputs({ records, clock });
+    const cancelRun = createCancelRun({ engine, runs, live, clock, slots, pendingInputs, hints });
     const evaluateBeside = evaluateInThread(clock, scope);
     const startRun = createStartRun({
       slots,
@@ -198,16 +203,20 @@ export const workflowServiceRuntime = defineAdapter({
         files &&
         filesOfRun({ files, limits: settings.files, ids, userFiles: given.userFiles, runId, grantUserId, held, secrecy }),
     };
-    engine.define<RunInput, void>(RUN_KIND, createRunWork({ runs, live, definitions, engine, log, services, keeper, slots }), {
-      onInterrupted: "resume",
-      concurrency: RUN_CONCURRENCY,
-    });
+    engine.define<RunInput, void>(
+      RUN_KIND,
+      createRunWork({ runs, live, definitions, engine, log, services, keeper, slots, pendingInputs }),
+      {
+        onInterrupted: "resume",
+        concurrency: RUN_CONCURRENCY,
+      },
+    );
     const sweep = createSweep({
       ...{ runs, gates, definitions, usedGrants, keyedStarts, eventLog: log, clock, log: telemetry.log, files },
       keepMs: keepingMs(settings.keepRuns),
     });
     engine.chore("settle-workflow-runs", { everyMs: SETTLE_MS }, (signal) =>
-      settleRuns({ engine, runs, live, clock, slots, hints, instance }, signal),
+      settleRuns({ engine, runs, live, clock, slots, pendingInputs, hints, instance }, signal),
     );
     const repairing = {
       cancel: async (runId: string, by: string) => void (await cancelRun(runId, replacedBy(by))),
@@ -241,6 +250,8 @@ export const workflowServiceRuntime = defineAdapter({
       bindings: settings.bindings,
       startRun,
       slots,
+      pendingInputs,
+      evaluateBeside,
       keeper,
       checks,
       cancelRun,

@@ -30,7 +30,7 @@ export const runSummary = v.object({
   nodeCount: v.number(),
   completedNodeCount: v.number(),
   taskBoardBound: v.boolean(),
-  /** It waits until an earlier run of its workflow ends. */
+  /** It waits for further triggers, or until an earlier run of its workflow ends. */
   queued: v.optional(v.literal(true)),
   completedAt: v.optional(text),
   totalDurationMs: v.optional(v.number()),

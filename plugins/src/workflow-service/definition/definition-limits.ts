@@ -62,6 +62,9 @@ export const SHORTEST_INTERVAL_MS = 1000;
 /** Maximum of `concurrency.limit`. One record lists the runs that go on. */
 export const CONCURRENCY_LIMIT = 1000;
 
+/** `debounce.maxWait` as multiples of `delay`: the default and the maximum. Each delay may take a step of the run. */
+export const DEBOUNCE_DELAYS = { usual: 10, most: 1000 } as const;
+
 export const RETRY_ATTEMPTS = 100;
 export const DEFAULT_RETRY_DELAY_MS = 1000;
 export const DEFAULT_RETRY_FACTOR = 2;

@@ -33,6 +33,21 @@ export interface Definition {
   readonly search?: SearchFields | undefined;
   /** How many of its runs go on at the same time. Absent: any number. */
   readonly concurrency?: Concurrency | undefined;
+  /** Which triggers share a run. Absent: none. */
+  readonly debounce?: Debounce | undefined;
+}
+
+/** A template over the parameters of a run. Its value tells which starts belong together. */
+export type StartKey = Template & { readonly source: string };
+
+/** Triggers that follow each other shortly share one run, which gets the parameters of the last one. */
+export interface Debounce {
+  /** The run begins if no trigger came for this time. */
+  readonly delayMs: number;
+  /** The run begins at the latest at this time after its first trigger. */
+  readonly maxWaitMs: number;
+  /** Without it, all triggers of the workflow belong together. */
+  readonly key?: StartKey | undefined;
 }
 
 /** The limit of runs that go on at the same time, and what happens to a start beyond it. */
@@ -40,7 +55,7 @@ export interface Concurrency {
   /** Runs with the same key. */
   readonly limit: number;
   /** Over the parameters. Without it, all runs of the workflow share the limit. */
-  readonly key?: (Template & { readonly source: string }) | undefined;
+  readonly key?: StartKey | undefined;
   readonly overflow: "queue" | "refuse" | "replace";
 }
 

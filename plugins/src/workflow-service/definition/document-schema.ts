@@ -1,6 +1,6 @@
 import { jsonObject, maxCharacters, objectOnly } from "@portico/core/contract";
 import * as v from "valibot";
-import { CONCURRENCY_LIMIT, duration, RETRY_ATTEMPTS, SEARCH_FIELDS } from "./definition-limits.ts";
+import { CONCURRENCY_LIMIT, DEBOUNCE_DELAYS, duration, RETRY_ATTEMPTS, SEARCH_FIELDS } from "./definition-limits.ts";
 import { writtenSensitive } from "../secrecy/sensitive-paths.ts";
 import { writtenSchedules } from "./written-schedules.ts";
 
@@ -49,6 +49,22 @@ const retry = v.strictObject(
   "Write how often: `retry: { attempts: 3 }`",
 );
 
+const startKey = (says: string) =>
+  v.optional(v.pipe(v.string(), v.nonEmpty("A key has at least 1 character"), v.description(says)));
+
+const debounce = v.strictObject(
+  {
+    delay: duration("The run begins if no trigger came for this time."),
+    key: startKey("A text with expressions over `parameters`. Triggers with the same key share a run; default: all triggers."),
+    maxWait: v.optional(
+      duration(
+        `The run begins at the latest at this time after its first trigger: 1 to ${DEBOUNCE_DELAYS.most} delays; default ${DEBOUNCE_DELAYS.usual} delays.`,
+      ),
+    ),
+  },
+  "Write the delay: `debounce: { delay: 10s }`",
+);
+
 const concurrency = v.strictObject(
   {
     limit: v.pipe(
@@ -58,14 +74,8 @@ const concurrency = v.strictObject(
       v.maxValue(CONCURRENCY_LIMIT, `There are at most ${CONCURRENCY_LIMIT} runs`),
       v.description("Maximum runs that go on at the same time."),
     ),
-    key: v.optional(
-      v.pipe(
-        v.string(),
-        v.nonEmpty("A key has at least 1 character"),
-        v.description(
-          "A text with expressions over `parameters`. The limit applies to runs with the same key; default: to all runs.",
-        ),
-      ),
+    key: startKey(
+      "A text with expressions over `parameters`. The limit applies to runs with the same key; default: to all runs.",
     ),
     overflow: v.optional(
       v.pipe(
@@ -175,6 +185,7 @@ export const writtenDocument = v.strictObject({
     ),
   ),
   concurrency: v.optional(v.pipe(concurrency, v.description("How many runs go on at the same time; default: any number."))),
+  debounce: v.optional(v.pipe(debounce, v.description("Which triggers share a run; default: each trigger starts its own."))),
   schedules: v.optional(writtenSchedules),
   nodes: writtenGraph,
   onFailure: v.optional(
@@ -193,6 +204,8 @@ export const writtenDocument = v.strictObject({
     ),
   ),
 });
+
+export type WrittenDocument = v.InferOutput<typeof writtenDocument>;
 
 export function isDefinitionId(text: string): boolean {
   return v.is(definitionId, text);

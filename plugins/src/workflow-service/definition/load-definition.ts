@@ -9,6 +9,7 @@ import { compileGraph } from "./compile-graph.ts";
 import { type Compiling, compileValue, hasTemplate } from "./compile-template.ts";
 import { createExpressions, type Expressions } from "../expressions/create-expressions.ts";
 import {
+  DEBOUNCE_DELAYS,
   DEFAULT_RUN_TIMEOUT_MS,
   DEFINITION_EXPRESSIONS,
   DEFINITION_NODES,
@@ -16,9 +17,9 @@ import {
   PROBLEMS_FOUND,
   PROBLEMS_TOLD,
 } from "./definition-limits.ts";
-import type { DefinitionProblem } from "./definition-problem.ts";
-import { type Concurrency, type Definition, type GraphNode, ON_FAILURE } from "./definition.ts";
-import { isDefinitionId, writtenDocument } from "./document-schema.ts";
+import type { DefinitionProblem, Path } from "./definition-problem.ts";
+import { type Concurrency, type Debounce, type Definition, type GraphNode, ON_FAILURE, type StartKey } from "./definition.ts";
+import { isDefinitionId, type WrittenDocument, writtenDocument } from "./document-schema.ts";
 import { readSource, type Source } from "./read-source.ts";
 import { compileSchedules } from "./written-schedules.ts";
 import type { Names } from "../expressions/check-names.ts";
@@ -175,6 +176,7 @@ function compile({ name, text, isStored }: DefinitionText, by: Compiling): Defin
   const outputs = isRecord(usable["outputs"]) ? compileValue(usable["outputs"], ["outputs"], after, by) : undefined;
   const declaring = { parameters: usable["parameters"], outputs: usable["outputs"], graph };
   const concurrency = written.concurrency && compileConcurrency(written.concurrency, by);
+  const debounce = written.debounce && compileDebounce(written.debounce, by);
   const search = written.search && checkSearch(written.search, declaring, by);
   return {
     id,
@@ -191,6 +193,7 @@ function compile({ name, text, isStored }: DefinitionText, by: Compiling): Defin
     ...(outputs && { outputs }),
     ...(search && { search }),
     ...(concurrency && { concurrency }),
+    ...(debounce && { debounce }),
   };
 }
 
@@ -204,18 +207,23 @@ const BEFORE_RUN: Names = {
 };
 
 function compileConcurrency(
-  {
-    limit,
-    key,
-    overflow = "queue",
-  }: { readonly limit: number; readonly key?: string | undefined; readonly overflow?: Concurrency["overflow"] | undefined },
+  { limit, key, overflow = "queue" }: NonNullable<WrittenDocument["concurrency"]>,
   by: Compiling,
 ): Concurrency {
-  if (key === undefined) return { limit, overflow };
-  if (!hasTemplate(key)) {
-    by.report(by.source.problem(["concurrency", "key"], "A key names parameters, such as `${{ parameters.customer }}`"));
-  }
-  return { limit, overflow, key: { ...compileValue(key, ["concurrency", "key"], BEFORE_RUN, by), source: key } };
+  return { limit, overflow, key: compileStartKey(key, ["concurrency", "key"], by) };
+}
+
+function compileDebounce({ delay, key, maxWait }: NonNullable<WrittenDocument["debounce"]>, by: Compiling): Debounce {
+  const { usual, most } = DEBOUNCE_DELAYS;
+  if (maxWait !== undefined && (maxWait < delay || maxWait > most * delay))
+    by.report(by.source.problem(["debounce", "maxWait"], `The longest wait is 1 to ${most} delays`));
+  return { delayMs: delay, maxWaitMs: maxWait ?? usual * delay, key: compileStartKey(key, ["debounce", "key"], by) };
+}
+
+function compileStartKey(key: string | undefined, path: Path, by: Compiling): StartKey | undefined {
+  if (key === undefined) return undefined;
+  if (!hasTemplate(key)) by.report(by.source.problem(path, "A key names parameters, such as `${{ parameters.customer }}`"));
+  return { ...compileValue(key, path, BEFORE_RUN, by), source: key };
 }
 
 /** Returns whether values can be checked against the schema. */

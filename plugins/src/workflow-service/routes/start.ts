@@ -7,6 +7,7 @@ import type { Definition } from "../definition/definition.ts";
 import { workflowErrors } from "../contracts/errors.ts";
 import { filesIn } from "../files/run-files.ts";
 import type { ExecutionGrant } from "../access/grants.ts";
+import { startDebounced } from "../service/start-debounced.ts";
 import { newRunId } from "../runs/run-id.ts";
 import { startedOrEnded } from "./history.ts";
 import { isTerminal } from "../contracts/run-state.ts";
@@ -33,17 +34,25 @@ export function trigger(services: WorkflowServices): WorkflowHandlers["trigger"]
 
 /** Starts a run, or finds the run that a call with the same key has started. */
 async function triggered(
-  { runtime: { startRun }, ids, clock }: WorkflowServices,
+  { runtime, ids, clock }: WorkflowServices,
   order: Pick<RunOrder, "definition" | "parameters">,
   key: KeyedStart | undefined,
 ): Promise<StartedOnce> {
-  if (!key) return { ...(await startRun(order)), status: "started" };
+  const { definition, parameters } = order;
+  const { debounce } = definition;
+  if (debounce) {
+    const trigger = { definition, debounce, parameters, key, newRunId: () => newRunId(ids, clock.now()) };
+    const { runId, isKnown, joins } = await startDebounced(runtime, clock, trigger);
+    const told = { ...(isKnown && { duplicate: true as const }), ...(joins && { debounced: true as const }) };
+    return { runId, workflowId: definition.id, status: "started", ...told };
+  }
+  if (!key) return { ...(await runtime.startRun(order)), status: "started" };
   return writeAgain(async () => {
     const known = await knownOf(key, order.definition.id);
     if (known) return known;
     const runId = newRunId(ids, clock.now());
     try {
-      return { ...(await startRun({ ...order, runId, writes: [key.write(runId)] })), status: "started" };
+      return { ...(await runtime.startRun({ ...order, runId, writes: [key.write(runId)] })), status: "started" };
     } catch (error) {
       // The run that takes the slot may be the one that another call with this key has just started.
       const other = isOverflow(error) ? await knownOf(key, order.definition.id) : undefined;
@@ -69,6 +78,8 @@ interface StartedOnce {
   readonly workflowId: string;
   readonly status: "started";
   readonly duplicate?: true;
+  /** The run waits for triggers since an earlier one, and has the parameters of this call now. */
+  readonly debounced?: true;
 }
 
 /** Starts the one run of an execution grant (open points 8). */

@@ -47,7 +47,7 @@ const PROBLEMS_SHOWN = 3;
 
 /** The public view of a definition: its parameters and its graph. The inputs of nodes are not shown, because they reveal internal details. */
 export function definitionPage(definition: Definition, dslPath: string) {
-  const { id, name, description, creator, parameters, timeoutMs, concurrency, graph, search, onFailure } = definition;
+  const { id, name, description, creator, parameters, timeoutMs, concurrency, debounce, graph, search, onFailure } = definition;
   const nodes = [...shownNodes(graph, undefined)];
   const searched = search && { search: { parameters: [...search.parameters], outputs: [...search.outputs] } };
   const limited = concurrency && {
@@ -55,6 +55,12 @@ export function definitionPage(definition: Definition, dslPath: string) {
       limit: concurrency.limit,
       ...(concurrency.key && { key: concurrency.key.source }),
       overflow: concurrency.overflow,
+    },
+  };
+  const debounced = debounce && {
+    debounce: {
+      ...{ delayMs: debounce.delayMs, maxWaitMs: debounce.maxWaitMs },
+      ...(debounce.key && { key: debounce.key.source }),
     },
   };
   const failing = onFailure && {
@@ -71,6 +77,7 @@ export function definitionPage(definition: Definition, dslPath: string) {
     parameters,
     timeoutMs,
     ...limited,
+    ...debounced,
     ...searched,
     nodes,
     ...failing,

@@ -1,4 +1,4 @@
-import { isStoreAway, ports, retryWhileStoreAway, type StoreRetry } from "@portico/core";
+import { isStoreAway, ports, retryWhileStoreAway, ServiceError, type StoreRetry } from "@portico/core";
 import type { Definition, GraphNode } from "../definition/definition.ts";
 import { filesIn } from "../files/run-files.ts";
 import type { FilesOfRun } from "../files/node-files.ts";
@@ -6,11 +6,21 @@ import { hasNoResults } from "../runs/resumable-results.ts";
 import type { LiveRun, LiveRuns } from "../runs/live-runs.ts";
 import { RunSecrecy } from "../secrecy/run-secrecy.ts";
 import type { Hidden, SecretKeeper } from "../secrecy/secret-keeper.ts";
-import { type FieldValues, readFields, endedRun, type RunEnd, type RunError, type RunRecord } from "../runs/run-record.ts";
+import {
+  type FieldValues,
+  readFields,
+  endedRun,
+  type RunEnd,
+  type RunError,
+  type RunRecord,
+  waitsToBegin,
+} from "../runs/run-record.ts";
 import type { RunRecords } from "../runs/run-records.ts";
 import { isTerminal } from "../contracts/run-state.ts";
 import type { StoredDefinitions } from "../runs/stored-definitions.ts";
-import { type RunSlots, TURN, type Turn } from "../service/run-slots.ts";
+import type { PendingInputs } from "../service/pending-inputs.ts";
+import type { RunSlots } from "../service/run-slots.ts";
+import { beginRun } from "./begin-run.ts";
 import { assertSize, filledIn } from "./node-values.ts";
 import { Deadline } from "./deadline.ts";
 import { type EarlierNodes, readEarlierNodes } from "./earlier-nodes.ts";
@@ -42,6 +52,7 @@ interface RunWorkGiven {
   readonly services: RunnerServices;
   readonly keeper: SecretKeeper;
   readonly slots: RunSlots;
+  readonly pendingInputs: PendingInputs;
 }
 
 /** The end of a run, before it is stored. */
@@ -89,6 +100,12 @@ function cancelledOutcome({ aborted, reason }: AbortSignal): Outcome | undefined
   return { status: "cancelled", error: { code: "cancelled", message: reason.message } };
 }
 
+/** The outcome of a run that waited for further triggers, and that the limit of its workflow then refused. */
+function refusedOutcome(error: unknown): Outcome | undefined {
+  if (!ServiceError.is(error)) return undefined;
+  return { status: "failed", error: { code: error.code, message: error.message } };
+}
+
 /** Gives a run the files that its results or its parameters name: those of the run that it resumes or belongs to. */
 async function takeFiles(
   files: FilesOfRun,
@@ -106,15 +123,16 @@ async function takeFiles(
 
 /** The work with which the engine executes runs. An error in a run is the end of the run, not a failure of the work. */
 export function createRunWork(given: RunWorkGiven) {
-  const { runs, live: liveRuns, definitions, engine, log, services, keeper, slots } = given;
+  const { runs, live: liveRuns, definitions, engine, log, services, keeper, slots, pendingInputs } = given;
   const { clock } = services;
   const storeRetryOf = ({ signal }: ports.WorkContext): StoreRetry => ({ clock, signal, cancelledAttempts: CANCELLED_ATTEMPTS });
 
   // As a branch, so that the run is not parked while it reads or writes its stores.
   return (work: ports.WorkContext, input: RunInput): Promise<void> => work.branch((context) => executeRun(context, input));
 
-  async function executeRun(context: ports.WorkContext, input: RunInput): Promise<void> {
-    const { runId, parameters: value, hidden } = input;
+  async function executeRun(context: ports.WorkContext, accepted: RunInput): Promise<void> {
+    const { runId } = accepted;
+    let input = accepted;
     const storeRetry = storeRetryOf(context);
     let stored = await retryWhileStoreAway(storeRetry, () => runs.find(runId));
     if (!stored) return;
@@ -131,8 +149,12 @@ export function createRunWork(given: RunWorkGiven) {
     let earlier: EarlierNodes | undefined;
     let isOver = false;
     try {
-      if (record.slot?.waits) record = await atItsTurn(context, record);
-      if (record !== stored.value) stored = undefined;
+      if (waitsToBegin(record)) {
+        const { cancelRun } = services;
+        const beginning = { context, runs, slots, pendingInputs, clock, storeRetry, cancelRun };
+        ({ record, input } = await beginRun(beginning, record, input));
+        stored = undefined;
+      }
       await trace.run(() => {
         const about = { runId, workflow: record.workflowId };
         services.telemetry.log.info(context.attempt === 1 ? "A workflow run began" : "A workflow run goes on", about);
@@ -141,10 +163,10 @@ export function createRunWork(given: RunWorkGiven) {
       isOver = true;
     } catch (error) {
       // If the error were only thrown, the run's record would not show that the run has ended.
-      const cancelled = cancelledOutcome(context.signal);
-      if (context.signal.aborted && (!cancelled || isStoreAway(error))) throw error;
-      if (!cancelled) services.telemetry.log.error("A run failed unexpectedly", { runId }, error);
-      const outcome = cancelled ?? UNEXPECTED;
+      const known = cancelledOutcome(context.signal) ?? refusedOutcome(error);
+      if (context.signal.aborted && (!known || isStoreAway(error))) throw error;
+      if (!known) services.telemetry.log.error("A run failed unexpectedly", { runId }, error);
+      const outcome = known ?? UNEXPECTED;
       await end(context, { record, trace, stored: undefined, outcome, live, decided: [], secrecy, earlier });
       isOver = true;
     } finally {
@@ -170,6 +192,7 @@ export function createRunWork(given: RunWorkGiven) {
     }
 
     async function execute(definition: Definition): Promise<void> {
+      const { parameters: value, hidden } = input;
       live.ledger.add({ kind: "parameters", nodeId: "", parameters: value, ...(hidden && { hidden }) });
       const storeRetry = storeRetryOf(context);
       const about = { context, runId, definition, ledger: live.ledger, clock, storeRetry };
@@ -187,7 +210,7 @@ export function createRunWork(given: RunWorkGiven) {
       const { parameters } = opened;
       const files = services.filesOf(record, context.held, secrecy);
       if (files) await retryWhileStoreAway(storeRetry, () => takeFiles(files, record, { runs, parameters }));
-      const endsAt = (record.slot?.begunAt ?? Date.parse(record.startedAt)) + definition.timeoutMs;
+      const endsAt = (record.begunAt ?? Date.parse(record.startedAt)) + definition.timeoutMs;
       const deadline = new Deadline(clock, endsAt, record.standstill, record.gates?.length);
       const openGates = new OpenGates(runs, record, { live, deadline });
       const running: Running = {
@@ -224,6 +247,7 @@ export function createRunWork(given: RunWorkGiven) {
 
     /** Returns the parameters, or the end of the run if they cannot be opened. */
     async function openParameters(): Promise<{ readonly parameters: unknown } | Outcome> {
+      const { parameters: value, hidden } = input;
       if (!hidden) return { parameters: value };
       try {
         return { parameters: await retryWhileStoreAway(storeRetry, () => secrecy.open(runId, { value, hidden })) };
@@ -232,16 +256,6 @@ export function createRunWork(given: RunWorkGiven) {
         return { status: "interrupted", error: { code: error.code, message: error.message } };
       }
     }
-  }
-
-  /** Waits until the workflow's `concurrency` lets the run begin. Rejects with the reason if the work is stopped or parked. */
-  async function atItsTurn(context: ports.WorkContext, record: RunRecord): Promise<RunRecord> {
-    const turn = await context.waitFor<Turn>(TURN);
-    if (record.slot?.begunAt !== undefined) return record;
-    const begunAt = turn?.at ?? clock.now();
-    const begin = (run: RunRecord): RunRecord => ({ ...run, slot: { ...run.slot!, begunAt } });
-    const begun = await retryWhileStoreAway(storeRetryOf(context), () => runs.change(record.runId, begin));
-    return begun ?? begin(record);
   }
 
   /** Executes the run to its end. Rejects with the reason if the work is stopped or parked. */
@@ -342,7 +356,10 @@ export function createRunWork(given: RunWorkGiven) {
       });
       const writes = [...runs.end(read, ended), ...decided.map((nodeId) => services.gates.forget(runId, nodeId))];
       const shown = outputs === undefined ? undefined : secrecy.show(outputs, parent?.sensitive);
-      await slots.leave(read.value, (freed) => live.ledger.end([...writes, ...freed], shown));
+      const commit = (more: readonly ports.Write[]): Promise<void> => live.ledger.end([...writes, ...more], shown);
+      const { slot, debounce } = read.value;
+      const left = debounce ? await pendingInputs.leave(read.value) : [];
+      await (slot ? slots.leave(read.value, (freed) => commit([...left, ...freed])) : commit(left));
       const { startedAt, completedAt } = ended;
       const durationMs = startedAt && completedAt ? Date.parse(completedAt) - Date.parse(startedAt) : undefined;
       services.usage?.ended({ kind: "run", name: record.workflowId, outcome: status, durationMs });

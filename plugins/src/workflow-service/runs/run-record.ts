@@ -60,6 +60,10 @@ export interface RunRecord {
   readonly fields?: RunFields | undefined;
   /** Of a run of a workflow with `concurrency`. */
   readonly slot?: RunSlot | undefined;
+  /** Of a run that waited for further triggers: where they are. */
+  readonly debounce?: { readonly id: string } | undefined;
+  /** When it began, in milliseconds since 1970, if it had to wait for that. Its time limit counts from then. */
+  readonly begunAt?: number | undefined;
   /** Its depth in a chain of runs that start each other, also through agents; absent at the top. */
   readonly depth?: number | undefined;
 }
@@ -70,13 +74,16 @@ export interface RunSlot {
   readonly listId: string;
   /** It was accepted beyond the limit: its first node waits for a signal. */
   readonly waits?: true | undefined;
-  /** When the signal arrived, in milliseconds since 1970. Its time limit counts from then. */
-  readonly begunAt?: number | undefined;
 }
 
-/** Whether a run still waits for other runs of its workflow to end. */
-export function isQueued({ slot, status }: Pick<RunRecord, "slot" | "status">): boolean {
-  return slot?.waits === true && slot.begunAt === undefined && !isTerminal(status);
+/** Whether a run waits before its first node, for further triggers or for other runs of its workflow to end. */
+export function waitsToBegin({ slot, debounce }: RunRecord): boolean {
+  return slot?.waits === true || debounce !== undefined;
+}
+
+/** Whether it still does. */
+export function isQueued(run: RunRecord): boolean {
+  return waitsToBegin(run) && run.begunAt === undefined && !isTerminal(run.status);
 }
 
 /** The run that another run resumes, and the nodes that are repeated although they had finished. */

@@ -106,12 +106,12 @@ export function createRunRecords(records: ports.Records) {
     change: (
       runId: string,
       change: (run: RunRecord) => RunRecord,
-      more: readonly ports.Write[] = [],
+      more?: () => Promise<readonly ports.Write[]>,
     ): Promise<RunRecord | undefined> =>
       index.change(
         runId,
         (run) => (isTerminal(run.status) ? undefined : change(run)),
-        (changed) => [...closes(changed), ...more],
+        async (changed) => [...closes(changed), ...((await more?.()) ?? [])],
       ),
   };
 }

@@ -1,10 +1,9 @@
-import { createHash } from "node:crypto";
 import { ports, readPages } from "@portico/core";
-import canonicalize from "canonicalize";
 import { workflowErrors } from "../contracts/errors.ts";
 import { QUEUED_RUNS } from "../contracts/limits.ts";
 import { isTerminal } from "../contracts/run-state.ts";
 import type { Concurrency } from "../definition/definition.ts";
+import { createTurns } from "./keyed-turns.ts";
 import { isQueued, type RunRecord, type RunSlot } from "../runs/run-record.ts";
 
 /** The signal for which a run waits before its first node. */
@@ -37,13 +36,18 @@ interface RefusedTime {
   readonly code: string;
 }
 
-/** A start of a workflow with `concurrency`. */
-interface SlotOrder {
+/** The limit under which a run starts. */
+export interface SlotOrder {
+  /** The list of the workflow and key. */
+  readonly listId: string;
+  readonly limit: number;
+  readonly overflow: Concurrency["overflow"];
+}
+
+/** The run that starts. */
+interface Entering extends SlotOrder {
   readonly runId: string;
   readonly workflowId: string;
-  readonly concurrency: Concurrency;
-  /** The value of the key. */
-  readonly key: unknown;
 }
 
 /** What the commit that accepts a run contains. */
@@ -77,15 +81,15 @@ export function createRunSlots({
 }) {
   const lists = records.collection<SlotList>({ name: COLLECTION });
   const refused = records.collection<RefusedTime>({ name: "workflow-refused-times" });
-  const turns = new Map<string, Promise<unknown>>();
+  const inTurn = createTurns();
 
   return {
     /**
      * Accepts a run with `commit`, which is called again if another process wrote in between. Returns the runs that the new run replaces: the
      * caller cancels them. Throws `workflow_busy`, `workflow_queue_full`, and what `commit` throws.
      */
-    async enter(order: SlotOrder, commit: (taken: TakenSlot) => Promise<void>): Promise<readonly string[]> {
-      const listId = listIdOf(order);
+    async enter(order: Entering, commit: (taken: TakenSlot) => Promise<void>): Promise<readonly string[]> {
+      const { listId } = order;
       const { before, next } = await change(listId, async (found) => {
         const entered = withEntered(found?.value, order);
         const waits = entered.waiting.includes(order.runId);
@@ -164,14 +168,7 @@ export function createRunSlots({
 
   /** Calls `attempt` with a list. `attempt` writes the list, and is called again if another process wrote in between. */
   function change<T>(listId: string, attempt: (found: ports.Stored<SlotList> | undefined) => Promise<T>): Promise<T> {
-    const done = (turns.get(listId) ?? Promise.resolve()).then(() => changeNow(listId, attempt));
-    const settled: Promise<unknown> = done.then(forget, forget);
-    turns.set(listId, settled);
-    return done;
-
-    function forget(): void {
-      if (turns.get(listId) === settled) turns.delete(listId);
-    }
+    return inTurn(listId, () => changeNow(listId, attempt));
   }
 
   async function changeNow<T>(listId: string, attempt: (found: ports.Stored<SlotList> | undefined) => Promise<T>): Promise<T> {
@@ -194,8 +191,7 @@ export function createRunSlots({
     return lists.write.put(listId, next, version ?? "absent");
   }
 
-  function withEntered(found: SlotList | undefined, { runId, workflowId, concurrency }: SlotOrder): SlotList {
-    const { limit, overflow } = concurrency;
+  function withEntered(found: SlotList | undefined, { runId, workflowId, limit, overflow }: Entering): SlotList {
     const before = found ?? { workflowId, limit, running: [], waiting: [] };
     const next = admitted({ ...before, limit, waiting: [...before.waiting, runId] });
     if (!next.waiting.includes(runId)) {
@@ -255,12 +251,6 @@ function withReplaced(list: SlotList, by: string): SlotList {
   const known = new Map(list.replaced?.map((each) => [each.runId, each]));
   const replaced = all.slice(0, Math.max(0, all.length - list.limit)).map((runId) => known.get(runId) ?? { runId, by });
   return { ...list, replaced };
-}
-
-function listIdOf({ workflowId, key }: Pick<SlotOrder, "workflowId" | "key">): string {
-  return `${workflowId}:${createHash("sha256")
-    .update(canonicalize(key) ?? "")
-    .digest("hex")}`;
 }
 
 /** The commit is durable. The chore sends the signals that could not be sent now. */

@@ -1,20 +1,22 @@
+import { createHash } from "node:crypto";
 import { hasMoreLevels, ports, ServiceError } from "@portico/core";
 import type { SchemaChecks } from "@portico/core/kit";
-import { type Concurrency, type Definition, nodeAt, outermost } from "../definition/definition.ts";
-import { ExpressionFailed, type Template } from "../expressions/expression.ts";
+import canonicalize from "canonicalize";
+import { type Definition, nodeAt, outermost, type StartKey } from "../definition/definition.ts";
+import { ExpressionFailed } from "../expressions/expression.ts";
 import type { EvaluateBeside } from "../expressions/expression-thread.ts";
 import { evaluatedIn } from "../runner/node-values.ts";
-import { replacedBy, type RunSlots, type TakenSlot } from "./run-slots.ts";
+import { replacedBy, type RunSlots, type SlotOrder, type TakenSlot } from "./run-slots.ts";
 import { workflowErrors } from "../contracts/errors.ts";
 import { secretPaths } from "../definition/secret-paths.ts";
 import type { RunInput } from "../runner/run-work.ts";
 import type { DoneNode } from "../runner/take-over.ts";
-import { readFields, type ResumedRun, type RunRecord } from "../runs/run-record.ts";
+import { type FieldValues, readFields, type ResumedRun, type RunRecord } from "../runs/run-record.ts";
 import { newRunId, childRunId } from "../runs/run-id.ts";
 import type { RunRecords } from "../runs/run-records.ts";
 import type { StoredDefinitions } from "../runs/stored-definitions.ts";
 import type { RunSecrecy } from "../secrecy/run-secrecy.ts";
-import { runContext, type SecretKeeper } from "../secrecy/secret-keeper.ts";
+import { type Hidden, runContext, type SecretKeeper } from "../secrecy/secret-keeper.ts";
 import { checkSchema } from "../definition/schema-check.ts";
 import type { Catalogue } from "../definition/open-catalogue.ts";
 import type { ChildRun } from "../runner/running.ts";
@@ -47,6 +49,10 @@ export interface RunOrder {
   readonly rerunOf?: string | undefined;
   /** Of a run that starts it: the values that may not be stored in clear text, beside the secrets of the configuration. */
   readonly secrecy?: RunSecrecy | undefined;
+  /** The parameters, if they are checked already. */
+  readonly read?: ReadParameters | undefined;
+  /** Of a run that waits for further triggers. */
+  readonly debounce?: RunRecord["debounce"];
   /** Written in the same commit. */
   readonly writes?: readonly ports.Write[] | undefined;
 }
@@ -73,7 +79,7 @@ export function createStartRun(given: {
   /** The document that contains a definition. */
   pathOf(workflowId: string): string | undefined;
 }) {
-  const { engine, runs, definitions, clock, ids, instance, keeper, checks, telemetry, slots, pathOf } = given;
+  const { engine, runs, definitions, clock, ids, instance, keeper, telemetry, slots, pathOf } = given;
 
   return async (order: RunOrder): Promise<{ readonly runId: string; readonly workflowId: string }> => {
     const {
@@ -88,23 +94,15 @@ export function createStartRun(given: {
       resumes,
       done,
       rerunOf,
+      debounce,
       writes = [],
     } = order;
-    // Nodes and tools give what models and servers said: no door has looked at it.
-    if (hasMoreLevels(order.parameters, ports.NODE_OUTPUT_LEVELS)) {
-      const message = `must have at most ${ports.NODE_OUTPUT_LEVELS} levels of lists and objects`;
-      throw workflowErrors.invalid_parameters(undefined, { parameters: [{ path: "/", message }] });
-    }
-    const checked = await checkSchema(checks, definition.parameters, order.parameters);
-    if ("faults" in checked) throw workflowErrors.invalid_parameters(undefined, { parameters: checked.faults });
+    const read = order.read ?? (await readParameters(given, definition, order.parameters));
     if (resumes) await definitions.renew(definition.hash);
     else await definitions.store(definition, pathOf(definition.id) ?? definition.id);
     const now = clock.now();
     const runId = order.runId ?? newRunId(ids, now);
-    const sensitive = secretPaths(definition.parameters, checked.value);
-    const stored = await (secrecy?.toStored(runId, checked.value, sensitive) ??
-      keeper.toStored(runContext(runId), checked.value, { sensitive }));
-    const parameterFields = readFields(definition.search?.parameters, checked.value, stored.value);
+    const { stored, fields } = order.read?.sealed ?? (await sealParameters(given, { runId, definition, read, secrecy }));
     const record: RunRecord = {
       ...{ runId, workflowId: definition.id, definition: definition.hash, name: definition.name },
       ...{ nodeCount: definition.graph.nodes.size, completedNodeCount: 0, status: "running", instance },
@@ -117,7 +115,8 @@ export function createStartRun(given: {
       ...(schedule && { schedule }),
       ...(resumes && { resumes }),
       ...(rerunOf !== undefined && { rerunOf }),
-      ...(parameterFields && { fields: { parameters: parameterFields } }),
+      ...(fields && { fields: { parameters: fields } }),
+      ...(debounce && { debounce }),
     };
     const traceparent = telemetry.traceparent();
     const input: RunInput = {
@@ -130,36 +129,20 @@ export function createStartRun(given: {
       const begun = runs.begin(taken ? { ...record, slot: taken.slot } : record);
       await engine.start(RUN_KIND, runId, input, { records: [...begun, ...(taken ? [taken.write] : []), ...writes] });
     };
-    const { concurrency } = definition;
-    // A start that is repeated must not need a second slot.
-    if (!concurrency || (order.runId !== undefined && (await runs.find(runId)))) await accept();
-    else await inSlot({ runId, definition, concurrency, parameters: checked.value }, accept);
+    // A start that is repeated must not need a second slot. A run that waits for further triggers needs one when it begins.
+    const { slot } = read;
+    if (!slot || debounce || (order.runId !== undefined && (await runs.find(runId)))) await accept();
+    else {
+      const replaced = await slots.enter({ ...slot, runId, workflowId: definition.id }, accept);
+      for (const each of replaced) {
+        // The run is accepted. What cannot be cancelled now is cancelled by the chore.
+        await given.cancelRun(each, replacedBy(runId)).catch((error: unknown) => {
+          telemetry.log.warn("A replaced run is cancelled later", { runId: each }, error);
+        });
+      }
+    }
     return { runId, workflowId: definition.id };
   };
-
-  async function inSlot(
-    {
-      runId,
-      definition,
-      concurrency,
-      parameters,
-    }: {
-      readonly runId: string;
-      readonly definition: Definition;
-      readonly concurrency: Concurrency;
-      readonly parameters: unknown;
-    },
-    accept: (taken: TakenSlot) => Promise<void>,
-  ): Promise<void> {
-    const key = concurrency.key && (await evaluatedBefore(given, concurrency.key, { definition, parameters }));
-    const replaced = await slots.enter({ runId, workflowId: definition.id, concurrency, key }, accept);
-    for (const each of replaced) {
-      // The run is accepted. What cannot be cancelled now is cancelled by the chore.
-      await given.cancelRun(each, replacedBy(runId)).catch((error: unknown) => {
-        telemetry.log.warn("A replaced run is cancelled later", { runId: each }, error);
-      });
-    }
-  }
 
   async function keptDone(runId: string, definition: Definition, done: Omit<DoneNode, "hidden">): Promise<DoneNode> {
     const sensitive = nodeAt(definition, done.nodeId)?.node.sensitive;
@@ -168,25 +151,82 @@ export function createStartRun(given: {
   }
 }
 
-/** A template over the parameters of a run that does not exist yet. Throws `invalid_parameters` if it cannot be evaluated. */
-async function evaluatedBefore(
+/** The parameters of a start, checked and with their defaults. */
+export interface ReadParameters {
+  readonly value: Readonly<Record<string, unknown>>;
+  /** The limit under which the run starts, with `concurrency`. */
+  readonly slot?: SlotOrder | undefined;
+  /** Their stored form. */
+  readonly sealed?: SealedParameters | undefined;
+}
+
+/** The parameters of a run as they are stored, and the values by which it can be found. */
+export interface SealedParameters {
+  readonly stored: { readonly value: unknown; readonly hidden?: Hidden | undefined };
+  readonly fields: FieldValues | undefined;
+}
+
+/** Checks the parameters of a start. Throws `invalid_parameters` with the places. */
+export async function readParameters(
+  given: { readonly checks: SchemaChecks; readonly evaluateBeside: EvaluateBeside },
+  definition: Definition,
+  parameters: Readonly<Record<string, unknown>>,
+): Promise<ReadParameters> {
+  // Nodes and tools give what models and servers said: no door has looked at it.
+  if (hasMoreLevels(parameters, ports.NODE_OUTPUT_LEVELS)) {
+    const message = `must have at most ${ports.NODE_OUTPUT_LEVELS} levels of lists and objects`;
+    throw workflowErrors.invalid_parameters(undefined, { parameters: [{ path: "/", message }] });
+  }
+  const checked = await checkSchema(given.checks, definition.parameters, parameters);
+  if ("faults" in checked) throw workflowErrors.invalid_parameters(undefined, { parameters: checked.faults });
+  const { value } = checked;
+  const { concurrency } = definition;
+  if (!concurrency) return { value };
+  const { limit, overflow, key } = concurrency;
+  return { value, slot: { listId: await startKeyId(given, key, { definition, value }), limit, overflow } };
+}
+
+/** The id of the starts of a workflow that have the same key. Throws `invalid_parameters` if the key cannot be evaluated. */
+export async function startKeyId(
   { evaluateBeside }: { readonly evaluateBeside: EvaluateBeside },
-  template: Template,
-  { definition, parameters }: { readonly definition: Definition; readonly parameters: unknown },
-): Promise<unknown> {
+  key: StartKey | undefined,
+  { definition, value }: { readonly definition: Definition; readonly value: ReadParameters["value"] },
+): Promise<string> {
   const run = { id: "", workflowId: definition.id, startedAt: "" };
   try {
-    return await evaluatedIn((results) => ({ parameters, nodes: {}, run, secrets: {}, results }), {
-      expressions: template.expressions,
-      evaluate: (scope) => template.fill(scope),
-      evaluateBeside,
-      // The time of each evaluation is limited.
-      signal: () => new AbortController().signal,
-    });
+    const found =
+      key &&
+      (await evaluatedIn((results) => ({ parameters: value, nodes: {}, run, secrets: {}, results }), {
+        expressions: key.expressions,
+        evaluate: (scope) => key.fill(scope),
+        evaluateBeside,
+        // The time of each evaluation is limited.
+        signal: () => new AbortController().signal,
+      }));
+    return `${definition.id}:${createHash("sha256")
+      .update(canonicalize(found) ?? "")
+      .digest("hex")}`;
   } catch (error) {
     if (!(error instanceof ExpressionFailed)) throw error;
     throw workflowErrors.invalid_parameters(undefined, { parameters: [{ path: "/", message: error.message }] });
   }
+}
+
+/** Makes the stored form of the parameters of a run. */
+export async function sealParameters(
+  { keeper }: { readonly keeper: SecretKeeper },
+  given: {
+    readonly runId: string;
+    readonly definition: Definition;
+    readonly read: ReadParameters;
+    readonly secrecy?: RunSecrecy | undefined;
+  },
+): Promise<SealedParameters> {
+  const { runId, definition, read, secrecy } = given;
+  const { value } = read;
+  const sensitive = secretPaths(definition.parameters, value);
+  const stored = await (secrecy?.toStored(runId, value, sensitive) ?? keeper.toStored(runContext(runId), value, { sensitive }));
+  return { stored, fields: readFields(definition.search?.parameters, value, stored.value) };
 }
 
 /** Starts runs for `workflow` nodes. The same run id again is the same run, and no error. */

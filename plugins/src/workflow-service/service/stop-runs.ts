@@ -3,6 +3,7 @@ import type { LiveRuns } from "../runs/live-runs.ts";
 import type { RunHints } from "../runs/run-hints.ts";
 import { notifyParent } from "../runner/notify-parent.ts";
 import { endedRun, type RunRecord } from "../runs/run-record.ts";
+import type { PendingInputs } from "./pending-inputs.ts";
 import type { RunSlots } from "./run-slots.ts";
 import type { RunRecords } from "../runs/run-records.ts";
 import { isTerminal } from "../contracts/run-state.ts";
@@ -13,6 +14,7 @@ interface Settling {
   readonly live: LiveRuns;
   readonly clock: ports.Clock;
   readonly slots: RunSlots;
+  readonly pendingInputs: PendingInputs;
   /** Where several processes share the runs. */
   readonly hints?: RunHints | undefined;
 }
@@ -65,7 +67,7 @@ export function createIsLive({
  * Ends the record of a run whose end the engine will never report: it was cancelled before it began, or the process died between the
  * engine's end and the record's. Returns whether there was a record to end.
  */
-async function settleRun({ engine, runs, live, clock, slots, hints }: Settling, runId: string): Promise<boolean> {
+async function settleRun({ engine, runs, live, clock, slots, pendingInputs, hints }: Settling, runId: string): Promise<boolean> {
   const work = await engine.status(runId);
   if (work && (work.state === "waiting" || work.state === "executing")) return false;
   const stored = await runs.find(runId);
@@ -80,7 +82,7 @@ async function settleRun({ engine, runs, live, clock, slots, hints }: Settling, 
   await notifyParent(engine, stored.value, { status, message: error.message });
   await slots.leave(stored.value, async (writes) => {
     const ended = (run: RunRecord) => endedRun(run, { ...end, completedNodeCount: run.completedNodeCount });
-    await runs.change(runId, ended, writes);
+    await runs.change(runId, ended, async () => [...(await pendingInputs.leave(stored.value)), ...writes]);
   });
   // No other code notifies the followers.
   live.find(runId)?.ledger.close();
