@@ -22,7 +22,12 @@ const auth = v.pipe(
   v.strictObject({
     type: v.pipe(v.literal("oauth"), v.description("OAuth 2.1. A person connects the server with `portico mcp login`.")),
     per: v.optional(
-      v.pipe(v.picklist(["instance"]), v.description("Whose account is used: `instance` is one account for all users.")),
+      v.pipe(
+        v.picklist(["instance", "user"]),
+        v.description(
+          "Whose account is used: `instance` is one account for all users, which the owner connects. With `user`, each user connects an own one.",
+        ),
+      ),
       "instance",
     ),
     scopes: v.optional(

@@ -1,6 +1,7 @@
-import { defineAdapter, ports, type Scope } from "@portico/core";
+import { defineAdapter, orAborted, ports, type Scope } from "@portico/core";
 import { readServerOptions } from "./mcp/server-options.ts";
 import type { McpServer } from "./mcp/server-options.ts";
+import type { McpAuthorization } from "./mcp-authorization.ts";
 import type { McpToolsOptions } from "./mcp-options.ts";
 
 export type { McpToolsOptions } from "./mcp-options.ts";
@@ -34,10 +35,51 @@ export const mcpAccountTools = defineAdapter({
     const { McpAuthorization } = await import("./mcp-authorization.ts");
     const authorization = new McpAuthorization({ id: server.id, url: server.place.url, auth, outbound }, given);
     scope.onClose(() => authorization.close());
+    if (auth.per === "user") return openUserSource(server, options, { ...given, authorization }, scope);
     const tokens = (refused?: string) => authorization.token(undefined, refused);
     return { ...(await openSource({ ...server, tokens }, options, given, scope)), authorization };
   },
 });
+
+/** Each user has a connection with an own account, and gets its tools. */
+async function openUserSource(
+  server: McpServer,
+  { rotation, ...options }: McpToolsOptions,
+  given: {
+    readonly clock: ports.Clock;
+    readonly telemetry: ports.Telemetry;
+    readonly authorization: McpAuthorization;
+  },
+  scope: Scope,
+): Promise<ports.ToolSource> {
+  const { UserConnections } = await import("./mcp/user-connections.ts");
+  const users = new UserConnections(server, given);
+  scope.onClose(() => users.close());
+  if (rotation) {
+    scope.onClose(
+      rotation.follow((next) => {
+        if (!next) return () => {};
+        const { place } = readServerOptions({ ...options, env: next.env, headers: next.headers });
+        return () => users.replacePlace(place);
+      }),
+    );
+  }
+  return {
+    id: server.id,
+    authorization: given.authorization,
+    owns: (toolId) => toolId.startsWith(`${server.id}/`),
+    list: (signal, caller) =>
+      orAborted(
+        users.use(caller?.userId, (calls) => calls.list(signal)),
+        signal,
+      ),
+    call: (call, signal) =>
+      orAborted(
+        users.use(call.caller.userId, (calls) => calls.call(call, signal)),
+        signal,
+      ),
+  };
+}
 
 async function openSource(
   server: McpServer,

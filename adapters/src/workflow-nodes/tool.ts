@@ -38,8 +38,12 @@ export const toolNode = defineWorkflowNode({
   open({ tools }) {
     /** The last known lists: definitions are checked without waiting. */
     const known = new Map<ports.ToolSource, readonly ports.ToolDefinition[]>();
-    const list = async (source: ports.ToolSource, signal?: AbortSignal): Promise<readonly ports.ToolDefinition[]> => {
-      const definitions = await source.list(signal);
+    const list = async (
+      source: ports.ToolSource,
+      signal?: AbortSignal,
+      caller?: Pick<ports.ToolCaller, "userId">,
+    ): Promise<readonly ports.ToolDefinition[]> => {
+      const definitions = await source.list(signal, caller);
       known.set(source, definitions);
       return definitions;
     };
@@ -52,11 +56,11 @@ export const toolNode = defineWorkflowNode({
       [...known.values()].flat().find((each) => each.id === id);
 
     /** Throws ToolsUnavailable if the tool was not found and a source could not be asked. */
-    const find = async (id: string, signal: AbortSignal) => {
+    const find = async (id: string, caller: Pick<ports.ToolCaller, "userId">, signal: AbortSignal) => {
       let unavailable: unknown;
       for (const source of tools) {
         try {
-          const definition = (await list(source, signal)).find((each) => each.id === id);
+          const definition = (await list(source, signal, caller)).find((each) => each.id === id);
           if (definition) return { source, definition };
         } catch (error) {
           signal.throwIfAborted();
@@ -80,7 +84,7 @@ export const toolNode = defineWorkflowNode({
       async run({ input: { tool: id, arguments: args }, step, signal }: ports.NodeWork<ToolInput>) {
         signal.throwIfAborted();
         try {
-          const found = await find(id, signal);
+          const found = await find(id, { userId: step.userId }, signal);
           if (!found) throw failed("tool_not_found", tools.length === 0 ? NO_TOOLS : unknownTool(id));
           if (found.definition.requiresConfirmation) throw failed("tool_needs_confirmation", needsConfirmation(id));
           const caller = { userId: step.userId, runId: step.runId, workflowDepth: step.workflowDepth };

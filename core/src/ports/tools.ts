@@ -4,8 +4,11 @@ import { defineManyPort, type ManyPort } from "../grammar/port.ts";
 export interface ToolSource {
   /** Names the source in logs; unique among the sources of an app. */
   readonly id: string;
-  /** Its current tools. They may change while the app runs. Throws ToolsUnavailable. */
-  list(signal?: AbortSignal): Promise<readonly ToolDefinition[]>;
+  /**
+   * Its current tools. They may change while the app runs. `caller` is the user for whom they are listed, if there is one: a source may have
+   * other tools for each. Throws ToolsUnavailable.
+   */
+  list(signal?: AbortSignal, caller?: Pick<ToolCaller, "userId">): Promise<readonly ToolDefinition[]>;
   /** Whether a tool with this ID could be one of its own, also while it cannot list them. Default: always. */
   owns?(toolId: string): boolean;
   /** What is wrong now, as far as it knows without waiting. Default: nothing. */

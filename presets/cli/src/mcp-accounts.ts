@@ -24,7 +24,7 @@ const MOST_ADDRESS = 8192;
  */
 export async function login(flags: SettingsFlags, server: string, show: (url: string) => void): Promise<string | undefined> {
   const { settings } = await readSettings(flags);
-  ownAuthOf(settings, server);
+  instanceAuthOf(settings, server);
   if (!namesCluster(settings)) makeDataDirectory(dataDirectory(settings.dataDir));
   return withAuthorization(settings, server, async (authorization, audit) => {
     const signal = AbortSignal.timeout(PATIENCE_MS);
@@ -48,7 +48,7 @@ export async function login(flags: SettingsFlags, server: string, show: (url: st
 /** Disconnects an MCP server. False if it was not connected. Throws as `login`. */
 export async function logout(flags: SettingsFlags, server: string): Promise<boolean> {
   const { settings } = await readSettings(flags);
-  ownAuthOf(settings, server);
+  instanceAuthOf(settings, server);
   if (!hasStore(settings)) return false;
   return withAuthorization(settings, server, (authorization, audit) => {
     const fact = { action: "mcp-server.disconnect", object: server, who: commandActor() };
@@ -61,7 +61,8 @@ export async function statuses(flags: SettingsFlags) {
   const { settings } = await readSettings(flags);
   const found = [];
   for (const [server, { auth }] of Object.entries(settings.mcpServers)) {
-    if (!auth) continue;
+    // Each user has an own account.
+    if (auth?.per !== "instance") continue;
     const grant: ports.ToolGrant = hasStore(settings)
       ? await withAuthorization(settings, server, (authorization) => authorization.status())
       : { state: "not_connected" };
@@ -82,6 +83,15 @@ function ownAuthOf({ mcpServers }: PlatformSettings, server: string) {
   const known = Object.keys(mcpServers).filter((id) => mcpServers[id]!.auth);
   throw new CommandFailed(
     `The settings have no MCP server "${server}" with auth. Servers with auth: ${known.join(", ") || "none"}`,
+    EXIT.usage,
+  );
+}
+
+/** Throws CommandFailed (64) if each user has an own account, which only the user connects. */
+function instanceAuthOf(settings: PlatformSettings, server: string): void {
+  if (ownAuthOf(settings, server).auth.per === "instance") return;
+  throw new CommandFailed(
+    `Each user connects an own account of "${server}": in the console, or with the calls of /api/tool-accounts`,
     EXIT.usage,
   );
 }

@@ -162,7 +162,7 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd | Pause
     const [{ provider, model }, { history, input, toStored }, offered] = await Promise.all([
       chooseModel(models, definition, turn.model, signal),
       said(signal, room),
-      gatherTools(sources, wanted, { telemetry, written, argumentsFault, gate }, signal),
+      gatherTools(sources, wanted, { telemetry, written, argumentsFault, gate, userId }, signal),
     ]);
     const caller = { userId, agentId, runId, providerId: provider, workflowDepth };
     const running = agentEngine.run(

@@ -20,6 +20,8 @@ export interface TurnToolsGiven {
   readonly argumentsFault: ArgumentsFault;
   /** Which calls run. */
   readonly gate: ToolGate;
+  /** For whom the turn runs. */
+  readonly userId: string | undefined;
 }
 
 /**
@@ -29,7 +31,7 @@ export interface TurnToolsGiven {
 export async function gatherTools(
   sources: readonly ports.ToolSource[],
   wanted: readonly string[],
-  { telemetry, written, argumentsFault, gate }: TurnToolsGiven,
+  { telemetry, written, argumentsFault, gate, userId }: TurnToolsGiven,
   signal: AbortSignal,
 ): Promise<TurnTools> {
   if (wanted.length === 0)
@@ -38,7 +40,7 @@ export async function gatherTools(
   const enough = new AbortController();
   const asked = sources.filter((source) => wanted.some((id) => source.owns?.(id) ?? true));
   const asking = asked.map(async (source) => {
-    for (const tool of await listed(source, telemetry.log, AbortSignal.any([signal, enough.signal]))) {
+    for (const tool of await listed(source, telemetry.log, AbortSignal.any([signal, enough.signal]), { userId })) {
       if (wanted.includes(tool.id) && !offers.has(tool.id)) offers.set(tool.id, { source, tool });
     }
     if (wanted.every((id) => offers.has(id))) enough.abort();
@@ -147,9 +149,14 @@ function laneOf({ source, tool }: Offer): string | undefined {
   return tool.idempotent || tool.concurrent ? undefined : source.id;
 }
 
-async function listed(source: ports.ToolSource, log: ports.Log, signal: AbortSignal): Promise<readonly ports.ToolDefinition[]> {
+async function listed(
+  source: ports.ToolSource,
+  log: ports.Log,
+  signal: AbortSignal,
+  caller?: Pick<ports.ToolCaller, "userId">,
+): Promise<readonly ports.ToolDefinition[]> {
   try {
-    return await toolsOf(source, signal);
+    return await toolsOf(source, signal, caller);
   } catch (error) {
     if (signal.aborted) return [];
     log.warn("The tools of a source cannot be listed", { source: source.id }, error);

@@ -35,7 +35,7 @@ const statusCommand = defineCommand({
     const { statuses } = await import("../mcp-accounts.ts");
     const found = await statuses(args);
     if (args.json) return console.log(JSON.stringify(found, null, 2));
-    if (found.length === 0) return console.error("No MCP server of the settings has auth.");
+    if (found.length === 0) return console.error("No MCP server of the settings uses an account of the instance.");
     const { table } = await import("../terminal.ts");
     console.log(
       table(

@@ -33,6 +33,7 @@ interface ErasedUser {
   readonly workflowRuns: number;
   readonly attachments: number;
   readonly media: number;
+  readonly accounts: number;
 }
 
 /**
@@ -45,7 +46,16 @@ export async function eraseUser(
   { cancel }: { readonly cancel: boolean },
 ): Promise<ErasedUser> {
   const { settings } = await readSettings(flags);
-  const nothing = { runs: 0, conversations: 0, submissions: 0, deliveries: 0, workflowRuns: 0, attachments: 0, media: 0 };
+  const nothing = {
+    runs: 0,
+    conversations: 0,
+    submissions: 0,
+    deliveries: 0,
+    workflowRuns: 0,
+    attachments: 0,
+    media: 0,
+    accounts: 0,
+  };
   if (!hasStore(settings)) return { userId, ...nothing };
   const erased = await withStores(settings, { needed: USER_PORTS }, async (app) => {
     const stores = userStoresOf(app);
@@ -57,6 +67,7 @@ export async function eraseUser(
       ...(await stores.runs.erase(userId, signal)),
       workflowRuns: await stores.workflowRuns.erase(userId, signal),
       ...(await eraseFiles(stores, userId)),
+      accounts: await stores.accounts.erase(userId),
     }));
   });
   if (!namesCluster(settings) && storesElsewhere(settings, [ports.records]).length === 0) await compact(settings);

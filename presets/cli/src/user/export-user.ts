@@ -87,7 +87,7 @@ class Exported {
     this.#lines = lines;
   }
 
-  async addAll({ runs, workflowRuns, files }: UserStores): Promise<void> {
+  async addAll({ runs, workflowRuns, files, accounts }: UserStores): Promise<void> {
     const { signal } = new AbortController();
     for await (const { kind, value } of runs.items(this.#userId, signal)) await this.#add(FILES[kind], value);
     for await (const { kind, value } of workflowRuns.items(this.#userId, signal)) {
@@ -96,6 +96,7 @@ class Exported {
       if (kind !== "workflow-file" || (await this.#lines.hasFile(FILES[kind], value.file))) continue;
       await this.#addBytes(FILES[kind], value.file, await workflowRuns.openFile(value, signal));
     }
+    for await (const account of accounts.items(this.#userId)) await this.#add("tool-accounts", account);
     for await (const page of files.attachments(this.#userId)) {
       for (const file of page) await this.#addFile("attachments", file.attachmentId, file, files, signal);
     }

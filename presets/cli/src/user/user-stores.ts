@@ -1,3 +1,4 @@
+import { storedUserAccounts } from "@portico/adapters/tools/mcp-user-accounts";
 import { type App, ports } from "@portico/core";
 import { createStoredFiles, type StoredFiles } from "@portico/plugins/attachments-media/stored-files";
 import { createStoredRuns, type StoredRuns } from "@portico/plugins/conversations-runs/stored-runs";
@@ -8,6 +9,7 @@ export interface UserStores {
   readonly runs: StoredRuns;
   readonly workflowRuns: StoredWorkflowRuns;
   readonly files: StoredFiles;
+  readonly accounts: ReturnType<typeof storedUserAccounts>;
 }
 
 /** The ports that `userStoresOf` needs. */
@@ -23,5 +25,6 @@ export function userStoresOf(app: App): UserStores {
     runs: createStoredRuns({ records, log, clock, ids: app.port(ports.ids) }),
     workflowRuns: createStoredWorkflowRuns({ ...stores, log, messages }),
     files: createStoredFiles({ ...stores, log: messages }),
+    accounts: storedUserAccounts(records),
   };
 }
