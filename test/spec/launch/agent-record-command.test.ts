@@ -162,6 +162,24 @@ describe("portico agent record", () => {
     expect(await run("test", "decided.yaml")).toMatchObject({ code: 0, stdout: expect.stringContaining("1 passed, 0 failed") });
   });
 
+  it("records the chosen branch of a conversation, in which an answer was made again", async () => {
+    answers({ text: "First" }, { calls: [greet("Ada")] }, { text: "Second" }, { text: "Third" });
+    const { runId, conversationId } = await ask("helper", "Count");
+    const again = await runCommand(["ask", "helper", "--conversation", conversationId, "--regenerate", "last"], {
+      cwd: folder.path,
+    });
+    expect(again).toMatchObject({ code: 0, stderr: "" });
+    await ask("helper", "Go on", conversationId);
+    const { stdout } = await run("record", runId);
+    expect(parse(stdout).cases[0]).toMatchObject({
+      messages: [{ text: "Count", expect: { output: "Second" } }, "Go on"],
+      model: [{ calls: [{ tool: "corner/greet" }] }, { text: "Second" }, { text: "Third" }],
+      expect: { output: "Third", calls: [{ tool: "corner/greet" }] },
+    });
+    writeFileSync(join(folder.path, "branch.yaml"), stdout);
+    expect((await run("test", "branch.yaml")).code).toBe(0);
+  });
+
   it("refuses runs that cases cannot repeat, and unknown runs", async () => {
     upstream.answerNext(events(answerEvents("messages", { text: "half" }).slice(0, -2)));
     const { runId } = await ask("helper", "Break");

@@ -50,9 +50,9 @@ function caseOf({ runId, turns }: RecordedRun): Record<string, unknown> {
   return {
     name: `like ${runId}`,
     messages: turns.map((turn) => {
-      const { input } = turn.receipt;
-      if (input === "") throw new NotRecordable("A message has only files, which cases do not have");
-      return turn === last ? input : { text: input, expect: endOf(turn) };
+      const { prompt } = turn;
+      if (prompt === "") throw new NotRecordable("A message has only files, which cases do not have");
+      return turn === last ? prompt : { text: prompt, expect: endOf(turn) };
     }),
     model: answers,
     ...(tools && { tools }),

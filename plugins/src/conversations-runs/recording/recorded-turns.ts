@@ -1,3 +1,4 @@
+import type { ports } from "@portico/core";
 import type { CallResult, Client } from "@portico/core/client";
 import type { conversationsRunsContract } from "../contract.ts";
 
@@ -9,12 +10,14 @@ type Trace = CallResult<Contract["trace"]>["turns"][number]["trace"];
 /** One ended turn of a conversation, as the service keeps it. */
 export interface RecordedTurn {
   readonly receipt: Receipt;
-  /** Those of this turn, the user's first. */
+  /** What the user wrote. */
+  readonly prompt: string;
+  /** Of the agent and its tools. */
   readonly messages: readonly Message[];
   readonly trace?: Trace;
 }
 
-/** The turns of a run, the oldest first. */
+/** The turns of a run in the chosen branch of its conversation, the oldest first. */
 export interface RecordedRun {
   readonly runId: string;
   readonly agentId: string;
@@ -49,15 +52,47 @@ export async function readRecordedRun(
     readMessages(calls, run.conversation_id, receipts, signal),
     readTraces(calls, runId, receipts.length, signal),
   ]);
-  const turns = receipts.map((receipt): RecordedTurn => {
-    const own = messages.filter(({ clientRequestId }) => clientRequestId === receipt.client_request_id);
-    if (own.length === 0) throw new NotRecordable("The conversation no longer has the messages of these turns");
-    return { receipt, messages: own, trace: traces.get(receipt.receipt_id) };
+  const byRequest = new Map(receipts.map((receipt) => [receipt.client_request_id, receipt]));
+  const turns = exchangesOf(messages).flatMap(({ requestId, prompt, messages: own }): RecordedTurn[] => {
+    const receipt = byRequest.get(requestId);
+    if (!receipt) return [];
+    // The answer that was made again last failed before it said anything.
+    if (own.length === 0 && receipt.output !== "") throw new NotRecordable("The answer of a turn is in another branch");
+    return [{ receipt, prompt, messages: own, trace: traces.get(receipt.receipt_id) }];
   });
+  if (turns.length === 0) throw new NotRecordable("The conversation no longer has the messages of these turns");
   return { runId, agentId: run.agent_id, turns };
 }
 
-/** The messages of the conversation, back to the first one of the oldest receipt. */
+/** A message of the user, and the answer in the branch that is read. */
+interface Exchange {
+  /** Of the turn that answered: the user's own, unless the answer was made again. */
+  requestId: string | undefined;
+  readonly prompt: string;
+  readonly messages: Message[];
+}
+
+function exchangesOf(messages: readonly Message[]): readonly Exchange[] {
+  const exchanges: Exchange[] = [];
+  for (const message of messages) {
+    const { role, clientRequestId } = message;
+    const parts = message.parts as readonly ports.MessagePart[];
+    // The agent wrote it, and it stands for earlier messages.
+    if (parts.some(({ type }) => type === "summary")) continue;
+    const texts = parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
+    if (role === "user") {
+      exchanges.push({ requestId: clientRequestId, prompt: texts.join("\n"), messages: [] });
+      continue;
+    }
+    const exchange = exchanges.at(-1);
+    if (!exchange) continue;
+    exchange.requestId = clientRequestId ?? exchange.requestId;
+    exchange.messages.push(message);
+  }
+  return exchanges;
+}
+
+/** The messages of the chosen branch of the conversation, back to the first one of the oldest receipt. */
 async function readMessages(
   calls: Pick<Client<Contract>, "messages">,
   conversationId: string,
