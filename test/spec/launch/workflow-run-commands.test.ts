@@ -190,6 +190,17 @@ describe("portico workflow start", () => {
     expect(await said(runWith({ input: '{ "b": 2 }' }, "start", "echo", "--json", "--input", "-"))).toEqual({ b: 2 });
   });
 
+  it("gets the same run for the same --idempotency-key, and refuses an invalid key", async () => {
+    folder.deploy("echo.json", echo);
+    await using _service = await folder.start("workflow");
+    const start = (key: string, count = 1) => run("start", "echo", "--param", `count=${count}`, "--idempotency-key", key);
+    const [first, again, other] = [await start("k"), await start("k"), await start("l")];
+    expect([first.code, again.stdout]).toEqual([0, first.stdout]);
+    expect(other.stdout).not.toBe(first.stdout);
+    expect(await start("k", 2)).toMatchObject({ code: 1, stderr: expect.stringContaining("another body") });
+    expect(await start("a,b")).toMatchObject({ code: 64, stderr: expect.stringContaining("--idempotency-key must have") });
+  });
+
   it("refuses unknown parameters, and prints the errors of the workflow's schema", async () => {
     folder.deploy("echo.json", echo);
     writeFileSync(join(folder.path, "list.json"), "[1]");

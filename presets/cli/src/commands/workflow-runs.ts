@@ -62,21 +62,27 @@ export const startCommand = defineCommand({
         "A parameter; repeatable. The value is JSON, or a string if the workflow expects a string or the value is not JSON",
     },
     input: { type: "string", valueHint: "file.json", description: "Parameters as a JSON object; - reads standard input" },
+    "idempotency-key": {
+      type: "string",
+      valueHint: "key",
+      description: "A name for this start: the same start with the same key again gets the same run, for 24 hours",
+    },
     follow: { type: "boolean", description: "Follow the run to its end, as the command `follow` does" },
     json: { type: "boolean", description: "Print a JSON object; with --follow one line of JSON per event" },
     ...serviceFlags,
   },
   async run({ args, rawArgs }) {
-    const [{ readParameters }, { valuesOf }] = await Promise.all([
+    const [{ readIdempotencyKey, readParameters }, { valuesOf }] = await Promise.all([
       import("../workflows/read-parameters.ts"),
       import("../command-line.ts"),
     ]);
+    const key = readIdempotencyKey(args["idempotency-key"]);
     const service = await serviceOf(args);
     const parameters = await readParameters({
       ...{ input: args.input, params: valuesOf(rawArgs, "param") },
       schema: async () => (await service.definition(args.workflow)).parameters,
     });
-    const started = await service.trigger(args.workflow, parameters);
+    const started = await service.trigger(args.workflow, parameters, key);
     if (args.follow) return follow(args, started);
     if (args.json) return printJson(started);
     console.log(started.runId);

@@ -1,5 +1,6 @@
 import { text } from "node:stream/consumers";
 import { parseJson } from "@portico/core";
+import { idempotencyKeyOf } from "@portico/core/kit";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
 import { parseJsonObject, readNamedFile } from "../read-options.ts";
 import type { Resuming } from "./running-service.ts";
@@ -77,4 +78,11 @@ export function readResuming({
     // The parser's error quotes the text, which may be confidential.
     throw new CommandFailed("Option --output must be JSON", EXIT.usage);
   }
+}
+
+/** The option `--idempotency-key`, as the header has it. */
+export function readIdempotencyKey(key: string | undefined): string | undefined {
+  if (idempotencyKeyOf({ header: () => key }) !== "invalid") return key;
+  const form = "1-256 visible characters, without commas unless it is in quotes";
+  throw new CommandFailed(`Option --idempotency-key must have ${form}`, EXIT.usage);
 }

@@ -128,8 +128,13 @@ export async function findService(settings: PlatformSettings, given: string | un
     /** Newest first. */
     versions: (workflowId: string): Promise<DefinitionVersions> =>
       answered(() => client.versions({ params: { id: workflowId }, ...soon() })),
-    trigger: (workflowId: string, parameters: Readonly<Record<string, unknown>>) =>
-      answered(() => client.trigger({ query: { id: workflowId }, body: parameters, ...soon() })),
+    trigger: (workflowId: string, parameters: Readonly<Record<string, unknown>>, key?: string) =>
+      answered(() =>
+        client.trigger({
+          ...{ query: { id: workflowId }, body: parameters, ...soon() },
+          ...(key !== undefined && { headers: { "idempotency-key": key } }),
+        }),
+      ),
     /** The newest runs that match a search, at most `limit`, from as many pages as needed. `next` leads to the older ones. */
     findRuns: (search: RunSearch, limit: number): Promise<FoundRuns> =>
       answered(async () => {
