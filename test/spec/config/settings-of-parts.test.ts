@@ -19,7 +19,7 @@ const NOT_SETTINGS: Readonly<Record<string, readonly string[]>> = {
   "agent-documents": ["editable"],
 };
 /** Pages about the process, whose options are all from the service itself. */
-const OF_THE_SERVICE = /^(?:listeners|measurements|log|limits|web-console|sign-in|(?:metrics|api|probes)-\w+)$/;
+const OF_THE_SERVICE = /^(?:listeners|measurements|log|limits|web-console|sign-in|tool-accounts|(?:metrics|api|probes)-\w+)$/;
 
 interface Part {
   readonly wrapped?: Part;

@@ -103,7 +103,7 @@ describe("portico user export", () => {
     const dir = join(folder.path, "ada");
     const { code, stdout, stderr } = await run("export", "ada", dir, "--json");
     expect([code, stderr]).toEqual([0, ""]);
-    const counts = { runs: 1, receipts: 2, conversations: 1, messages: 4, submissions: 2, attachments: 1, media: 1, accounts: 0 };
+    const counts = { runs: 1, receipts: 2, conversations: 1, messages: 4, submissions: 2, attachments: 1, media: 1 };
     expect(JSON.parse(stdout)).toEqual({ userId: "ada", counts, missing: [] });
     expect(JSON.parse(readFileSync(join(dir, "export.json"), "utf8"))).toMatchObject({ format: 1, userId: "ada", counts });
     expect(lines(dir, "runs")).toMatchObject([{ run_id: runId, user_id: "ada" }]);
