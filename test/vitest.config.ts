@@ -17,6 +17,7 @@ const SERVERS = [
   "{chaos,cluster}/**/*.test.ts",
   "conformance/*{postgres,redis,bullmq,s3}*.test.ts",
   "conformance/{move-store,documents-shared-folder,tools-mcp-reference,tools-mcp-sse}.test.ts",
+  "spec/mcp/calls-at-once.test.ts",
   "spec/deploy/{formats,systemd,kubernetes,proxies,proxy-of-cluster}.test.ts",
   "spec/clouds/vendor-sdks-*.test.ts",
   "spec/docs/troubleshooting.test.ts",

@@ -117,6 +117,42 @@ describe.each(REVISIONS)("agents as tools, for a client of a revision of %s (an 
   });
 });
 
+it("a call says where its turn can be read, if the service stops before the turn has ended", async () => {
+  await start();
+  service.engine.otherwise(async (_turn, context) => untilStopped(context));
+  const client = await connect("2026");
+  const called = client.callTool(call("Hello"));
+  await expect.poll(async () => (await runs())[0]?.status).toBe("running");
+  const [{ run_id: id }] = await runs();
+  for (const app of service.apps) app.surface("agent").endEventStreams();
+  const result = await called;
+  expect([result.isError, textOf(result)]).toEqual([
+    true,
+    `The service stops before the turn has ended. Read it at /api/runs/${id}/receipt of the agent service`,
+  ]);
+  await client.close();
+});
+
+it("a call is refused while an agent answers 100 callers", async () => {
+  await start();
+  const gate = Promise.withResolvers<void>();
+  service.engine.otherwise(async (_turn, { say }) => {
+    await gate.promise;
+    await say({ type: "text", delta: "Done." });
+  });
+  const client = await connect("2026");
+  const refused: string[] = [];
+  const calls = Array.from({ length: 101 }, async (_, at) => {
+    const result = await client.callTool(call(`${at}`));
+    if (result.isError) refused.push(textOf(result));
+    return result;
+  });
+  await expect.poll(() => refused).toEqual(["The agent answers too many callers at once"]);
+  gate.resolve();
+  expect((await Promise.all(calls)).filter(({ isError }) => !isError)).toHaveLength(100);
+  await client.close();
+});
+
 it("agents as tools need the token of a user", async () => {
   await start();
   await expect(connect("2026", "wrong")).rejects.toThrow();
