@@ -172,7 +172,7 @@ export const workflowServiceRuntime = defineAdapter({
       log: telemetry.log,
       find: async (runId) => (await runs.find(runId))?.value,
     });
-    const pendingInputs = createPendingInputs({ records, clock });
+    const pendingInputs = createPendingInputs({ records, engine, clock });
     const cancelRun = createCancelRun({ engine, runs, live, clock, slots, pendingInputs, hints });
     const evaluateBeside = evaluateInThread(clock, scope);
     const startRun = createStartRun({

@@ -31,7 +31,15 @@ export type PendingInputs = ReturnType<typeof createPendingInputs>;
  * The inputs of runs that wait for further triggers (`debounce`). One record for each workflow and key has the input of the last trigger. When the
  * run begins, the input is moved to a record of the run, in one commit: a later trigger starts another run. Functions throw RecordsUnavailable.
  */
-export function createPendingInputs({ records, clock }: { readonly records: ports.Records; readonly clock: ports.Clock }) {
+export function createPendingInputs({
+  records,
+  engine,
+  clock,
+}: {
+  readonly records: ports.Records;
+  readonly engine: ports.Engine;
+  readonly clock: ports.Clock;
+}) {
   const pending = records.collection<PendingInput>({ name: "workflow-pending-inputs" });
   const moved = records.collection<LastInput>({ name: "workflow-moved-inputs" });
   return {
@@ -39,6 +47,11 @@ export function createPendingInputs({ records, clock }: { readonly records: port
     inTurn: createTurns(),
     write: (writes: readonly ports.Write[]): Promise<void> => records.batch(writes),
     find: (id: string): Promise<ports.Stored<PendingInput> | undefined> => pending.get(id),
+    /** Whether the engine will execute the run. Throws EngineUnavailable. */
+    async goesOn(runId: string): Promise<boolean> {
+      const state = (await engine.status(runId))?.state;
+      return state === "waiting" || state === "executing";
+    },
     /** The writes of a trigger. A run that waited with another definition keeps its input, and begins. */
     put(id: string, next: PendingInput, found: ports.Stored<PendingInput> | undefined): readonly ports.Write[] {
       const write = pending.write.put(id, next, found?.version ?? "absent");

@@ -1,5 +1,4 @@
 import { type ports, writeAgain } from "@portico/core";
-import { isTerminal } from "../contracts/run-state.ts";
 import type { Debounce, Definition } from "../definition/definition.ts";
 import type { WorkflowRuntime } from "../workflow-runtime.ts";
 import type { KeyedStart } from "./keyed-starts.ts";
@@ -32,7 +31,7 @@ export async function startDebounced(
   clock: ports.Clock,
   { definition, debounce, parameters, key, newRunId }: DebouncedTrigger,
 ): Promise<Debounced> {
-  const { runs, pendingInputs, startRun } = runtime;
+  const { pendingInputs, startRun } = runtime;
   const read = await readParameters(runtime, definition, parameters);
   const id = await startKeyId(runtime, debounce.key, { definition, value: read.value });
   return pendingInputs.inTurn(id, () =>
@@ -61,10 +60,8 @@ export async function startDebounced(
     }),
   );
 
-  /** A run keeps the definition with which it was accepted. Its end removes its input, so this run should go on. */
+  /** A run keeps the definition with which it was accepted. It may be cancelled, while its end is not stored yet. */
   async function isWaiting(pending: PendingInput): Promise<boolean> {
-    if (pending.definition !== definition.hash) return false;
-    const run = await runs.find(pending.runId);
-    return run !== undefined && !isTerminal(run.value.status);
+    return pending.definition === definition.hash && (await pendingInputs.goesOn(pending.runId));
   }
 }
