@@ -2,6 +2,7 @@ import { createServer } from "node:http";
 import { createManualClock, manualClock } from "@portico/adapters/clock/manual";
 import { ports, Secret } from "@portico/core";
 import { describe, expect, it } from "vitest";
+import { SseTransport } from "../../adapters/src/tools/mcp/sse-transport.ts";
 import { listen, startMcpHttpServer } from "../harness/mcp-http-server.ts";
 import { type McpSseServer, startMcpSseServer } from "../harness/mcp-sse-server.ts";
 import { hasTools } from "../harness/oracle.ts";
@@ -33,6 +34,26 @@ describe.skipIf(!isPossible)("an MCP server that supports only HTTP with server-
     expect((await source.list()).map(({ id }) => id)).toContain("shop/greet");
     expect(await greeting(source)).toBe("Hello Ada");
     expect(sentTo(server)[0]).toBe("POST /mcp");
+  });
+
+  it("gets a message again with another token after 401, and its words are in no error", async () => {
+    let accepted = "first";
+    let current = "first";
+    const server = await serve({ accepts: ({ authorization }) => authorization === `Bearer ${accepted}` });
+    const tokens = async (refused?: string) => {
+      if (refused === current) current = "second";
+      return { token: current, connectedAt: 1 };
+    };
+    const place = { kind: "address", url: new URL(server.url), headers: {}, transport: "sse", outbound: undefined } as const;
+    const transport = new SseTransport(place, tokens);
+    undo.push(() => transport.close());
+    await transport.start();
+    accepted = "second";
+    await transport.send({ jsonrpc: "2.0", id: 1, method: "ping" });
+    expect(server.requests.at(-1)!.headers.authorization).toBe("Bearer second");
+    accepted = "third";
+    const refusal = transport.send({ jsonrpc: "2.0", id: 2, method: "ping" });
+    await expect(refusal).rejects.toMatchObject({ status: 401, message: expect.not.stringContaining("hidden-word") });
   });
 
   it("is remembered: after its stream ended, no request of Streamable HTTP is sent again", async () => {

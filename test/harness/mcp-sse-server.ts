@@ -30,8 +30,11 @@ export interface McpSseServer {
   close(): Promise<void>;
 }
 
-/** `refused`: the status of a POST of Streamable HTTP. */
-export async function startMcpSseServer({ refused = 405 }: { readonly refused?: number } = {}): Promise<McpSseServer> {
+/** `refused`: the status of a POST of Streamable HTTP. `accepts`: which requests have access; others get 401. */
+export async function startMcpSseServer({
+  refused = 405,
+  accepts = () => true,
+}: { readonly refused?: number; readonly accepts?: (headers: IncomingHttpHeaders) => boolean } = {}): Promise<McpSseServer> {
   const { SSEServerTransport } = await loadOracle<SseModule>("@modelcontextprotocol/sdk/server/sse.js");
   const transports = new Map<string, SseTransport>();
   const open = new Set<ServerResponse>();
@@ -41,6 +44,7 @@ export async function startMcpSseServer({ refused = 405 }: { readonly refused?: 
   const host = createServer(async (request, response) => {
     const url = new URL(request.url!, "http://localhost");
     requests.push({ method: request.method!, path: url.pathname, headers: request.headers });
+    if (!accepts(request.headers)) return void response.writeHead(401).end("hidden-word");
     if (url.pathname === "/mcp" && request.method === "GET") {
       open.add(response);
       const transport = new SSEServerTransport("/messages", response);
