@@ -5,11 +5,13 @@ import { join } from "node:path";
 import { systemClock } from "@portico/adapters/clock/system";
 import { createMemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { mcpAccountTools } from "@portico/adapters/tools/mcp";
-import { sqliteStore } from "@portico/adapters/stores/sqlite";
-import type { Adapter, ports } from "@portico/core";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { sqliteRecords } from "@portico/adapters/records/sqlite";
+import { sqliteStore, type SqliteStoreOptions } from "@portico/adapters/stores/sqlite";
+import { type Adapter, type ports, Secret } from "@portico/core";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createManualClock, manualClock } from "@portico/adapters/clock/manual";
 import { type McpAccountServer, startMcpAccountServer } from "../harness/mcp-account-server.ts";
+import { serveRequests } from "../harness/mcp-http-server.ts";
 import { openAdapter } from "./open-adapter.ts";
 
 const undo: (() => unknown)[] = [];
@@ -34,11 +36,15 @@ async function startServer(options: Parameters<typeof startMcpAccountServer>[0] 
 /** One process with the tools of the server, as the source `shop`. All processes of a test share their store. */
 async function openShop(
   { url }: Pick<McpAccountServer, "url">,
-  { auth = {}, clock = systemClock() }: { auth?: object; clock?: Adapter } = {},
+  { auth = {}, clock = systemClock(), keys = {} }: { auth?: object; clock?: Adapter; keys?: Partial<SqliteStoreOptions> } = {},
 ) {
   const telemetry = createMemoryTelemetry();
   const options = { id: "shop", url, auth: { type: "oauth" as const, per: "instance" as const, allow: [], ...auth } };
-  const opened = await openAdapter(mcpAccountTools(options), [clock, memoryTelemetry({ telemetry }), ...sqliteStore({ dir })]);
+  const opened = await openAdapter(mcpAccountTools(options), [
+    clock,
+    memoryTelemetry({ telemetry }),
+    ...sqliteStore({ dir, ...keys }),
+  ]);
   let isClosed = false;
   const close = async () => {
     if (!isClosed) await opened.close();
@@ -95,6 +101,65 @@ describe("an MCP server that needs access to an account", () => {
     await connect(shop, server);
     await connect(shop, server);
     expect([...server.authorization.clients.values()]).toEqual([[REDIRECT]]);
+  });
+
+  it("keeps 100 registered clients, and registers the oldest ones again", async () => {
+    const server = await startServer();
+    const clock = createManualClock();
+    const { authorization } = await openShop(server, { clock: manualClock({ clock }) });
+    const begin = async (page: number) => {
+      await clock.advance(1);
+      await authorization.begin({ redirectUrl: `${REDIRECT}?page=${page}` }, signal());
+      return server.authorization.clients.size;
+    };
+    for (let page = 1; page <= 101; page++) expect(await begin(page)).toBe(page);
+    expect(await begin(2)).toBe(101);
+    expect(await begin(1)).toBe(102);
+  });
+
+  it("connects with a client of the settings, and keeps the account while its secret is wrong there", async () => {
+    const client = { id: "known", secret: "client-secret-0123456789", redirectUrl: REDIRECT };
+    const server = await startServer({ client, metadata: { token_endpoint_auth_methods_supported: ["client_secret_basic"] } });
+    const openWith = (secret: string) => openShop(server, { auth: { clientId: "known", clientSecret: new Secret(secret) } });
+    const first = await openWith(client.secret);
+    await connect(first, server);
+    expect(await greet(first.source)).toEqual(greeting);
+    await first.close();
+    server.authorization.expireTokens();
+    const second = await openWith("wrong");
+    const error = await greet(second.source).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ name: "ToolsUnavailable" });
+    expect(await second.authorization.status()).toMatchObject({ state: "connected" });
+    await second.close();
+    const third = await openWith(client.secret);
+    expect(await greet(third.source)).toEqual(greeting);
+    const stored = readdirSync(dir).map((name) => readFileSync(join(dir, name), "latin1"));
+    const seen = [JSON.stringify([...second.telemetry.lines, ...third.telemetry.lines]), String(error), ...stored].join("\n");
+    expect(seen).not.toContain(client.secret);
+  });
+
+  it("seals the account and the client again after the instance key was changed", async () => {
+    const server = await startServer();
+    const [earlier, present] = [1, 2].map((byte) => new Secret(Buffer.alloc(32, byte).toString("base64url")));
+    const first = await openShop(server, { keys: { sealingKey: earlier } });
+    await connect(first, server);
+    await first.close();
+    const { port: records, close } = await openAdapter(sqliteRecords({ path: join(dir, "records.sqlite") }));
+    undo.push(close);
+    const sealed = async () => {
+      const names = ["mcp-grants", "mcp-clients"];
+      const found = await Promise.all(names.map((name) => records.collection<{ sealed: string }>({ name }).query({})));
+      return found.flatMap(({ items }) => items.map(({ value }) => value.sealed));
+    };
+    const before = await sealed();
+    const second = await openShop(server, { keys: { sealingKey: present, otherSealingKeys: [earlier!] } });
+    await vi.waitFor(async () => expect((await sealed()).filter((each) => before.includes(each))).toEqual([]));
+    expect(before).toHaveLength(2);
+    await second.close();
+    const third = await openShop(server, { keys: { sealingKey: present } });
+    expect(await greet(third.source)).toEqual(greeting);
+    await connect(third, server);
+    expect(server.authorization.clients.size).toBe(1);
   });
 
   it("keeps the account over a restart", async () => {
@@ -186,6 +251,44 @@ describe("a token that the server does not accept any more", () => {
     expect(renewals(server)).toBe(1);
   });
 
+  it("is renewed once for each request if the service repeats it, and the call fails", async () => {
+    const server = await startServer();
+    const shop = await openShop(server);
+    await connect(shop, server);
+    expect(await greet(shop.source)).toEqual(greeting);
+    server.authorization.repeatsTokens = true;
+    server.authorization.expireTokens();
+    await expect(greet(shop.source)).rejects.toMatchObject({ name: "ToolsUnavailable" });
+    expect(renewals(server)).toBeLessThan(5);
+  });
+
+  it("is used for its request, however short or long its lifetime is", async () => {
+    for (const lifetime of [0.001, 1e306]) {
+      const server = await startServer({ lifetime });
+      const shop = await openShop(server);
+      await connect(shop, server);
+      expect(await greet(shop.source)).toEqual(greeting);
+      await shop.authorization.disconnect(undefined, signal());
+      await shop.close();
+    }
+  });
+
+  it("is stored if its renewal ends while the process closes", async () => {
+    const server = await startServer();
+    const first = await openShop(server);
+    await connect(first, server);
+    expect(await greet(first.source)).toEqual(greeting);
+    server.authorization.expireTokens();
+    const closing = Promise.withResolvers<void>();
+    server.authorization.beforeTokens = async () => {
+      void (first.authorization as unknown as { close(): Promise<void> }).close().then(closing.resolve);
+    };
+    await expect(greet(first.source)).rejects.toThrow();
+    await closing.promise;
+    server.authorization.beforeTokens = undefined;
+    expect(await greet((await openShop(server)).source)).toEqual(greeting);
+  });
+
   it("is renewed before it expires", async () => {
     const server = await startServer({ lifetime: 3600 });
     const clock = createManualClock();
@@ -241,6 +344,32 @@ describe("what a server says about OAuth", () => {
     expect(await beginAt({ metadata: { registration_endpoint: "http://[::1]:1/register" } })).toBe("address_refused");
     const allowed = { metadata: { registration_endpoint: "http://[::1]:1/register" } };
     expect(await beginAt(allowed, { allow: ["[::1]"] })).toBe("unreachable");
+  });
+
+  it("may redirect metadata to allowed addresses, and never what holds a code", async () => {
+    const redirected = async (to: string) => {
+      const server = await startServer();
+      server.authorization.redirect = (path) => (path.startsWith("/.well-known/") && path !== to ? to : undefined);
+      const { authorization } = await openShop(server);
+      return authorization.begin({ redirectUrl: REDIRECT }, signal()).then(
+        () => "begun",
+        ({ code }: { readonly code: string }) => code,
+      );
+    };
+    expect(await redirected("/.well-known/oauth-authorization-server")).toBe("begun");
+    expect(await redirected("http://169.254.169.254/metadata")).toBe("address_refused");
+    expect(await redirected("http://[::1]:1/metadata")).toBe("address_refused");
+
+    const server = await startServer();
+    const bodies: string[] = [];
+    const other = await serveRequests(async (request) => {
+      bodies.push(await request.text());
+      return Response.json({ access_token: "caught", token_type: "Bearer" });
+    });
+    undo.push(() => other.close());
+    server.authorization.redirect = (path) => (path === "/token" ? other.url : undefined);
+    await expect(connect(await openShop(server), server)).rejects.toMatchObject({ code: "refused" });
+    expect(bodies).toEqual([]);
   });
 
   it("is refused for another resource, another issuer, and without PKCE", async () => {

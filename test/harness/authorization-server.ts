@@ -18,6 +18,10 @@ export interface AuthorizationServer {
   expireTokens(): void;
   /** End every grant. */
   revokeAll(): void;
+  /** Whether an answer to a refresh token repeats the access token, also if the server does not accept it any more. */
+  repeatsTokens: boolean;
+  /** Where requests for a path are redirected to. */
+  redirect: ((path: string) => string | undefined) | undefined;
   /** Called before an answer of the token endpoint is sent. */
   beforeTokens: (() => Promise<void>) | undefined;
   close(): Promise<void>;
@@ -39,24 +43,27 @@ interface Grant {
   readonly scope: string;
   readonly user: string;
   refresh: string;
+  token?: string;
   isRevoked: boolean;
 }
 
 const hash = (text: string) => createHash("sha256").update(text).digest("base64url");
 
-/** `metadata` replaces parts of its metadata. `lifetime`: seconds of an access token. `userOfNext`: who agrees. */
+/** `metadata` replaces parts of its metadata. `lifetime`: seconds of an access token. `userOf`: who agrees. `client`: it has a secret. */
 export async function startAuthorizationServer({
   metadata = {},
   lifetime = 3600,
   userOf: agreeing = () => "ada",
+  client: known,
 }: {
   readonly metadata?: Readonly<Record<string, unknown>>;
   readonly lifetime?: number;
   readonly userOf?: () => string;
+  readonly client?: { readonly id: string; readonly secret: string; readonly redirectUrl: string };
 } = {}): Promise<AuthorizationServer> {
   const requests: string[] = [];
   const secrets: string[] = [];
-  const clients = new Map<string, readonly string[]>();
+  const clients = new Map<string, readonly string[]>(known ? [[known.id, [known.redirectUrl]]] : []);
   const codes = new Map<string, Code>();
   const grants = new Map<string, Grant>();
   const access = new Map<string, { readonly grant: string; isExpired: boolean }>();
@@ -71,8 +78,9 @@ export async function startAuthorizationServer({
   const refuse = (error: string) => json({ error, error_description: `hidden-word ${secrets.at(-1) ?? ""}` }, 400);
 
   const issue = (id: string, grant: Grant) => {
-    const token = secret();
-    access.set(token, { grant: id, isExpired: false });
+    const token = (server.repeatsTokens && grant.token) || secret();
+    grant.token = token;
+    access.set(token, { grant: id, isExpired: access.get(token)?.isExpired ?? false });
     grant.refresh = secret();
     refreshes.set(grant.refresh, id);
     return json({
@@ -81,8 +89,12 @@ export async function startAuthorizationServer({
     });
   };
 
-  const token = (form: URLSearchParams): Response => {
-    const client = form.get("client_id") ?? "";
+  const token = (form: URLSearchParams, authorization: string | null): Response => {
+    const [id, password] = Buffer.from(authorization?.replace(/^Basic /, "") ?? "", "base64")
+      .toString()
+      .split(":");
+    const client = form.get("client_id") ?? id ?? "";
+    if (client === known?.id && (form.get("client_secret") ?? password) !== known.secret) return refuse("invalid_client");
     if (!clients.has(client)) return refuse("invalid_client");
     if (form.get("grant_type") === "authorization_code") {
       const code = codes.get(form.get("code") ?? "");
@@ -100,8 +112,8 @@ export async function startAuthorizationServer({
       return issue(code.grant, grants.get(code.grant)!);
     }
     const given = form.get("refresh_token") ?? "";
-    const id = refreshes.get(given);
-    const grant = id === undefined ? undefined : grants.get(id);
+    const granted = refreshes.get(given);
+    const grant = granted === undefined ? undefined : grants.get(granted);
     if (!grant || grant.client !== client || grant.isRevoked) return refuse("invalid_grant");
     if (grant.refresh !== given) {
       // Reuse of a rotated token: both of its holders lose the access (OAuth 2.1, 4.3.1).
@@ -109,7 +121,7 @@ export async function startAuthorizationServer({
       return refuse("invalid_grant");
     }
     if (form.get("resource") !== grant.resource) return refuse("invalid_target");
-    return issue(id!, grant);
+    return issue(granted!, grant);
   };
 
   const server: AuthorizationServer = {
@@ -117,6 +129,8 @@ export async function startAuthorizationServer({
     requests,
     secrets,
     clients,
+    repeatsTokens: false,
+    redirect: undefined,
     beforeTokens: undefined,
     agree(address) {
       const { searchParams } = new URL(address);
@@ -152,6 +166,8 @@ export async function startAuthorizationServer({
     const body = request.method === "POST" ? await request.text() : "";
     const form = new URLSearchParams(body);
     requests.push([pathname, ...(form.has("grant_type") ? [form.get("grant_type")] : [])].join(" "));
+    const location = server.redirect?.(pathname);
+    if (location !== undefined) return new Response(null, { status: 307, headers: { location } });
     switch (pathname) {
       case "/.well-known/oauth-authorization-server":
         return json({
@@ -174,7 +190,7 @@ export async function startAuthorizationServer({
         return json({ ...given, client_id }, 201);
       }
       case "/token": {
-        const answer = token(form);
+        const answer = token(form, request.headers.get("authorization"));
         await server.beforeTokens?.();
         return answer;
       }

@@ -26,6 +26,9 @@ const EARLY_MS = 30_000;
 /** Longer than a request for new tokens may take. */
 const RENEWAL_MS = 40_000;
 const LOOK_MS = 200;
+/** How long a renewal may still take while the process closes. */
+const LAST_MS = 3_000;
+const TEND_MS = 3_600_000;
 const STATE_BYTES = 32;
 
 /** What an authorization is made of. */
@@ -57,8 +60,12 @@ export class McpAuthorization implements ports.ToolAuthorization {
   readonly #records: GrantRecords;
   readonly #requests: ReturnType<typeof createGuardedFetch>;
   readonly #closing = new AbortController();
-  /** Renewals of this process, by user. */
-  readonly #renewals = new Map<string | undefined, Promise<void>>();
+  /** Aborts later than `#closing`: a renewal that has begun is stored. */
+  readonly #ended = new AbortController();
+  /** Renewals of this process, by user: true once they have ended, false while another process renews. */
+  readonly #renewals = new Map<string | undefined, Promise<boolean>>();
+  #tending: Promise<void> | undefined;
+  #nextTending: ports.Timer | undefined;
 
   constructor(options: McpAuthorizationOptions, given: McpAuthorizationGiven) {
     const { url, auth, outbound } = options;
@@ -130,37 +137,56 @@ export class McpAuthorization implements ports.ToolAuthorization {
    * lets one of them renew. Throws ToolsNotConnected, ToolsUnavailable, and errors of stores.
    */
   async token(userId: string | undefined, refused?: string): Promise<SentToken> {
-    for (;;) {
+    // A service may answer with the refused token, or with one that expires at once: it is used, and not renewed again for this request.
+    for (let isRenewed = false; ;) {
       this.#closing.signal.throwIfAborted();
       const found = await this.#records.find(userId);
       const access = found && (await this.#accessOf(found));
       if (!access) throw this.#notConnected();
       const isOld = access.renewAt !== undefined && access.renewAt <= this.#clock.now();
       const { connectedAt } = found.value;
-      if (access.accessToken !== refused && !isOld) return { token: access.accessToken, connectedAt };
+      if (isRenewed || (access.accessToken !== refused && !isOld)) return { token: access.accessToken, connectedAt };
       const renewal =
         this.#renewals.get(userId) ?? this.#renew(found, access, userId).finally(() => this.#renewals.delete(userId));
       this.#renewals.set(userId, renewal);
-      await renewal;
+      isRenewed = await renewal;
     }
   }
 
-  /** Stops waits and requests. */
+  /** Seal again what an earlier key of the instance sealed, and remove begun connections that have expired: now, and each hour until the end. */
+  tend(): void {
+    const look = async (): Promise<void> => {
+      await this.#records.removeExpired();
+      await this.#records.sealAgain(this.#closing.signal);
+    };
+    // A store that is away now is asked again later.
+    this.#tending = look().catch(() => undefined);
+    this.#nextTending = this.#clock.after(TEND_MS, () => this.tend());
+  }
+
+  /** Stops waits and requests. A renewal may end, because its refresh token may be spent already. */
   async close(): Promise<void> {
-    this.#closing.abort(new ports.ToolsUnavailable(`MCP server "${this.#options.id}" is closed`));
-    await Promise.allSettled(this.#renewals.values());
+    this.#nextTending?.cancel();
+    const reason = new ports.ToolsUnavailable(`MCP server "${this.#options.id}" is closed`);
+    this.#closing.abort(reason);
+    const late = this.#clock.after(LAST_MS, () => this.#ended.abort(reason));
+    await Promise.allSettled([...this.#renewals.values(), this.#tending]);
+    late.cancel();
     await this.#requests.close();
   }
 
-  /** Renew a grant, or wait a little while another process does. */
-  async #renew(found: ports.Stored<StoredGrant>, access: Access, userId: string | undefined): Promise<void> {
+  /** Renew a grant: true. Or wait a little while another process does: false. */
+  async #renew(found: ports.Stored<StoredGrant>, access: Access, userId: string | undefined): Promise<boolean> {
     const { renewingUntil = 0, ...about } = found.value;
     const now = this.#clock.now();
-    if (renewingUntil > now) return this.#clock.sleep(Math.min(LOOK_MS, renewingUntil - now), this.#closing.signal);
+    if (renewingUntil > now) {
+      await this.#clock.sleep(Math.min(LOOK_MS, renewingUntil - now), this.#closing.signal);
+      return false;
+    }
     const leased = await this.#records.replace(found, { ...about, renewingUntil: now + RENEWAL_MS });
-    if (!leased) return;
+    if (!leased) return false;
     const { server, connectedAt, scope } = about;
-    const tokens = await refresh(access, this.#withSecret(access.client), this.#ask(this.#closing.signal)).catch(
+    const tokens = await refresh(access, this.#withSecret(access.client), this.#requests.under(this.#ended.signal)).catch(
       async (cause: unknown) => {
         await this.#records.replace(leased, about).catch(() => undefined);
         throw new ports.ToolsUnavailable(`MCP server "${this.#options.id}" cannot renew its access now`, { cause });
@@ -175,11 +201,12 @@ export class McpAuthorization implements ports.ToolAuthorization {
       const next: Access = { ...access, ...this.#accessFrom(tokens, access.refreshToken) };
       await this.#records.save({ userId, connectedAt, scope: tokens.scope ?? scope }, next, leased.version);
     });
+    return true;
   }
 
   /** The old refresh token may be spent, so the store is tried again. A person who disconnected or connected meanwhile wins. */
   async #persist(write: () => Promise<unknown>): Promise<void> {
-    await retryWhileStoreAway({ clock: this.#clock, signal: this.#closing.signal }, async () => {
+    await retryWhileStoreAway({ clock: this.#clock, signal: this.#ended.signal }, async () => {
       try {
         await write();
       } catch (error) {

@@ -35,6 +35,7 @@ export const mcpAccountTools = defineAdapter({
     const { McpAuthorization } = await import("./mcp-authorization.ts");
     const authorization = new McpAuthorization({ id: server.id, url: server.place.url, auth, outbound }, given);
     scope.onClose(() => authorization.close());
+    authorization.tend();
     if (auth.per === "user") return openUserSource(server, options, { ...given, authorization }, scope);
     const tokens = (refused?: string) => authorization.token(undefined, refused);
     return { ...(await openSource({ ...server, tokens }, options, given, scope)), authorization };

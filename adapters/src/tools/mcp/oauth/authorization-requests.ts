@@ -129,6 +129,9 @@ export async function exchange(
 /** The errors with which a service says that a refresh token is of no use any more (RFC 6749, 5.2). */
 const ENDED: ReadonlySet<string> = new Set(["invalid_grant", "invalid_client", "unauthorized_client"]);
 
+/** Tokens of a longer lifetime are taken as such of this one, in seconds. */
+const MOST_LIFETIME = 2 ** 31;
+
 /** New tokens for a refresh token. Undefined if the service ended the access. Throws other errors, after which a retry may succeed. */
 export async function refresh(access: Access, client: RegisteredClient, fetchFn: FetchLike): Promise<Tokens | undefined> {
   const { service, resource, refreshToken } = access;
@@ -137,7 +140,10 @@ export async function refresh(access: Access, client: RegisteredClient, fetchFn:
   try {
     return toTokens(await refreshAuthorization(service.issuer, given));
   } catch (error) {
-    if (OAuthError.isInstance(error) && ENDED.has(error.code)) return undefined;
+    // A wrong secret of the settings can be corrected there: the access has not ended.
+    const hasSecretOfSettings = client.client_secret !== undefined && access.client.client_secret === undefined;
+    if (OAuthError.isInstance(error) && ENDED.has(error.code) && !(hasSecretOfSettings && error.code === "invalid_client"))
+      return undefined;
     throw quiet(error);
   }
 }
@@ -165,7 +171,12 @@ function toTokens(answer: {
   readonly scope?: string | undefined;
 }): Tokens {
   const { access_token: accessToken, refresh_token: refreshToken, expires_in: seconds, scope } = answer;
-  return { accessToken, refreshToken, expiresInMs: seconds === undefined ? undefined : seconds * 1000, scope };
+  return {
+    accessToken,
+    refreshToken,
+    expiresInMs: seconds === undefined ? undefined : Math.min(seconds, MOST_LIFETIME) * 1000,
+    scope,
+  };
 }
 
 function kept(service: AuthorizationService): AuthorizationService {

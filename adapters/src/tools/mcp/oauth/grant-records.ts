@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { ports } from "@portico/core";
+import { ports, readPages } from "@portico/core";
 
 /** The access to an account, as it is sealed. */
 export interface Access {
@@ -68,6 +68,7 @@ export interface PendingLogin {
 
 interface StoredClient {
   readonly server: string;
+  readonly registeredAt: number;
   readonly sealed: string;
 }
 
@@ -75,6 +76,9 @@ interface StoredClient {
 const LOGIN_MS = 10 * 60_000;
 /** The oldest ones of an owner become invalid. */
 const MOST_LOGINS = 10;
+/** Of a server. Each address to come back to has a client, and callers choose addresses. The oldest clients are registered again when needed. */
+const MOST_CLIENTS = 100;
+const PAGE = 100;
 
 /** The collections of grants, begun connections and registered clients, of all MCP servers. */
 export function openGrantCollections(records: ports.Records) {
@@ -84,7 +88,7 @@ export function openGrantCollections(records: ports.Records) {
       name: "mcp-logins",
       indexes: { byEnd: ["expiresAt"], byOwner: ["owner", "expiresAt"], byUser: ["userId"] },
     }),
-    clients: records.collection<StoredClient>({ name: "mcp-clients" }),
+    clients: records.collection<StoredClient>({ name: "mcp-clients", indexes: { byServer: ["server", "registeredAt"] } }),
   };
 }
 
@@ -144,7 +148,7 @@ export class GrantRecords {
   async addLogin(state: string, { userId, by }: LoginOwner, login: PendingLogin): Promise<number> {
     const { logins } = this.#stored;
     const now = this.#clock.now();
-    await this.#removeExpired(now);
+    await this.removeExpired();
     const owner = this.#ownerOf({ userId, by });
     const order = { by: "expiresAt", direction: "descending" } as const;
     const others = await logins.query({ where: { owner }, order, limit: 100 });
@@ -175,7 +179,11 @@ export class GrantRecords {
   async saveClient(issuer: string, redirectUrl: string, client: RegisteredClient): Promise<void> {
     const id = this.#clientId(issuer, redirectUrl);
     const sealed = await this.#sealing.seal(`mcp-client:${id}`, JSON.stringify(client));
-    await this.#stored.clients.put(id, { server: this.#server, sealed });
+    const { clients } = this.#stored;
+    await clients.put(id, { server: this.#server, registeredAt: this.#clock.now(), sealed });
+    const order = { by: "registeredAt", direction: "descending" } as const;
+    const { items } = await clients.query({ where: { server: this.#server }, order, limit: MOST_CLIENTS + PAGE });
+    for (const { id: old } of items.slice(MOST_CLIENTS)) await clients.remove(old);
   }
 
   /** The service does not know it any more. */
@@ -183,10 +191,40 @@ export class GrantRecords {
     await this.#stored.clients.remove(this.#clientId(issuer, redirectUrl));
   }
 
-  async #removeExpired(now: number): Promise<void> {
+  /** Remove begun connections that were not finished in time. */
+  async removeExpired(): Promise<void> {
+    const now = this.#clock.now();
     const order = { by: "expiresAt", direction: "ascending" } as const;
     const { items } = await this.#stored.logins.query({ order, limit: 100 });
     for (const { id, value } of items) if (value.expiresAt <= now) await this.#stored.logins.remove(id);
+  }
+
+  /** Seal the grants and clients again that were sealed with an earlier key of the instance. */
+  async sealAgain(closing: AbortSignal): Promise<void> {
+    const { grants, clients } = this.#stored;
+    await this.#sealAgainIn(grants, "mcp-grant", closing);
+    await this.#sealAgainIn(clients, "mcp-client", closing);
+  }
+
+  async #sealAgainIn<T extends { readonly server: string; readonly sealed?: string | undefined }>(
+    collection: ports.Collection<T & { readonly renewingUntil?: number | undefined }>,
+    kind: string,
+    closing: AbortSignal,
+  ): Promise<void> {
+    for await (const page of readPages(collection, {})) {
+      for (const { id, version, value } of page) {
+        if (closing.aborted) return;
+        const { server, sealed, renewingUntil = 0 } = value;
+        if (server !== this.#server || sealed === undefined) continue;
+        // A write would refuse the new tokens of a renewal. They are sealed with the present key.
+        if (renewingUntil > this.#clock.now() || !(await this.#sealing.isOutdated(sealed))) continue;
+        const opened = await this.#open<object>(`${kind}:${id}`, sealed);
+        if (opened === undefined) continue;
+        const again = await this.#sealing.seal(`${kind}:${id}`, JSON.stringify(opened));
+        // A conflict: it was written meanwhile.
+        await collection.put(id, { ...value, sealed: again }, version).catch(undefinedAtConflict);
+      }
+    }
   }
 
   #idOf(userId: string | undefined): string {
