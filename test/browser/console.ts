@@ -18,6 +18,8 @@ export interface ConsoleOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Size of the window, preferred theme and more; default: a desktop, light. */
   readonly context?: BrowserContextOptions;
+  /** Origins of other sites to which the page may lead. */
+  readonly elsewhere?: readonly string[];
   /** Default: true. */
   readonly isSignedIn?: boolean;
 }
@@ -51,7 +53,7 @@ export const DESKTOP = { width: 1280, height: 860 };
 
 /** Start a `local` preset, open its console, and sign in. */
 export async function openConsole(options: ConsoleOptions): Promise<OpenConsole> {
-  const { browser, files = {}, config = {}, env, context: around, isSignedIn = true } = options;
+  const { browser, files = {}, config = {}, env, context: around, isSignedIn = true, elsewhere = [] } = options;
   const folder = temporaryFolder();
   for (const [name, content] of Object.entries(files)) {
     const path = join(folder.path, name);
@@ -70,7 +72,7 @@ export async function openConsole(options: ConsoleOptions): Promise<OpenConsole>
   context.setDefaultTimeout(120_000);
   await context.addInitScript(refreshSooner, REFRESH_MS);
   const page = await context.newPage();
-  const problems = watch(page, Object.values(service.ready.listeners));
+  const problems = watch(page, [...Object.values(service.ready.listeners).map(({ url }) => url), ...elsewhere]);
   const unanswered = watchRequests(page);
 
   const opened: OpenConsole = {
@@ -191,9 +193,9 @@ function watchRequests(page: Page): ReadonlySet<Request> {
   return unanswered;
 }
 
-function watch(page: Page, listeners: readonly { readonly url: string }[]): string[] {
+function watch(page: Page, urls: readonly string[]): string[] {
   const problems: string[] = [];
-  const origins = new Set(listeners.map(({ url }) => new URL(url).origin));
+  const origins = new Set(urls.map((url) => new URL(url).origin));
   page.on("pageerror", (error) => problems.push(`An error that nobody caught: ${error.stack ?? error.message}`));
   page.on("console", (message) => {
     // The page itself shows answers with an error. Errors of the page itself are checked below.

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { serveRequests } from "./mcp-http-server.ts";
 
-/** An authorization server for tests. It refuses what a real one refuses. */
+/** An authorization server for tests. It refuses what a real one refuses. At `/authorize`, a browser agrees, refuses, or returns with the state of another person. */
 export interface AuthorizationServer {
   readonly issuer: string;
   /** Requests, by path, such as `/token refresh_token`. */
@@ -12,6 +12,8 @@ export interface AuthorizationServer {
   readonly clients: ReadonlyMap<string, readonly string[]>;
   /** What a person's browser does at the address: agrees, and gets the address to come back to. */
   agree(url: string): string;
+  /** What a person's browser does at the address: refuses, and gets the address to come back to. */
+  refuse(url: string): string;
   /** The user of an access token, if it is valid for this resource. */
   userOf(authorization: string | undefined, resource: string): string | undefined;
   /** End every access token now, as if it had expired. */
@@ -147,6 +149,12 @@ export async function startAuthorizationServer({
       back.search = String(new URLSearchParams({ code, state: given("state"), iss: server.issuer }));
       return back.href;
     },
+    refuse(address) {
+      const back = new URL(server.agree(address));
+      back.searchParams.delete("code");
+      back.searchParams.set("error", "access_denied");
+      return back.href;
+    },
     userOf(authorization, resource) {
       const found = access.get(authorization?.replace(/^Bearer /, "") ?? "");
       const grant = found && grants.get(found.grant);
@@ -182,6 +190,22 @@ export async function startAuthorizationServer({
           authorization_response_iss_parameter_supported: true,
           ...metadata,
         });
+      case "/authorize": {
+        const { search } = new URL(request.url);
+        const link = (choice: string) =>
+          `<a href="/authorize/${choice.toLowerCase()}${search.replaceAll("&", "&amp;")}">${choice}</a>`;
+        const page = `<!doctype html><title>Authorize</title>${link("Agree")} ${link("Refuse")} ${link("Mislead")}`;
+        return new Response(page, { headers: { "content-type": "text/html" } });
+      }
+      case "/authorize/agree":
+        return Response.redirect(server.agree(request.url), 302);
+      case "/authorize/refuse":
+        return Response.redirect(server.refuse(request.url), 302);
+      case "/authorize/mislead": {
+        const back = new URL(server.agree(request.url));
+        back.searchParams.set("state", "of-another-person");
+        return Response.redirect(back.href, 302);
+      }
       case "/register": {
         const given = JSON.parse(body) as { readonly redirect_uris?: string[] };
         if (!given.redirect_uris?.length) return refuse("invalid_redirect_uri");

@@ -36,10 +36,18 @@ class Session {
     return undefined;
   }
 
-  /** Signs in with the token that was kept before the page was reloaded, if there is one. */
-  async resume(): Promise<void> {
+  /** Whether a reload, or the return from another site, needs no sign-in. */
+  get isKept(): boolean {
+    return sessionStorage.getItem(KEPT) !== null;
+  }
+
+  /** Signs in with the token that was kept before the page was reloaded. Without one, shows the notice. */
+  async resume(notice?: string): Promise<void> {
     const token = sessionStorage.getItem(KEPT);
-    if (token === null) return;
+    if (token === null) {
+      this.notice = notice;
+      return;
+    }
     this.isResuming = true;
     const problem = await this.signIn(token);
     if (problem !== undefined) await this.#end(problem);

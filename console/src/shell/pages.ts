@@ -5,6 +5,7 @@ import ChartLine from "~icons/lucide/chart-line";
 import FlaskConical from "~icons/lucide/flask-conical";
 import KeyRound from "~icons/lucide/key-round";
 import LayoutDashboard from "~icons/lucide/layout-dashboard";
+import Plug from "~icons/lucide/plug";
 import ScrollText from "~icons/lucide/scroll-text";
 import ShieldQuestionMark from "~icons/lucide/shield-question-mark";
 import Webhook from "~icons/lucide/webhook";
@@ -20,10 +21,14 @@ export interface Page {
   readonly load: () => Promise<{ readonly default: Component }>;
 }
 
+/** The page of accounts, which the navigation lists only if MCP servers use accounts. */
+export const ACCOUNTS = "accounts";
+
 /** All pages, in the order of the navigation. */
 export const pages: readonly Page[] = [
   { id: "", title: "Overview", icon: LayoutDashboard, load: () => import("../pages/Overview.svelte") },
   { id: "providers", title: "Providers", icon: KeyRound, load: () => import("../pages/Providers.svelte") },
+  { id: ACCOUNTS, title: "MCP accounts", icon: Plug, load: () => import("../pages/Accounts.svelte") },
   { id: "playground", title: "Playground", icon: FlaskConical, load: () => import("../pages/Playground.svelte") },
   { id: "agents", title: "Agents", icon: Bot, load: () => import("../pages/Agents.svelte") },
   { id: "webhooks", title: "Webhooks", icon: Webhook, load: () => import("../pages/Webhooks.svelte") },
