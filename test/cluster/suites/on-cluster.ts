@@ -10,6 +10,7 @@ const AREAS = [
   "agent-webhook",
   "attachments-media",
   "mcp",
+  "tool-accounts",
   "usage",
 ];
 const TEST = join(import.meta.dirname, "../..");

@@ -70,6 +70,40 @@ it("a user gets the tools of an MCP server with an own account, and other users 
   expect([await stateOf("owner"), await stateOf("member")]).toEqual(["not_connected", "connected"]);
 });
 
+it("turns that run at once renew an expired token of a user once, and their calls fail once the account is revoked", async () => {
+  const shop = mcpAccountTools({ id: "shop", url: server.url, auth });
+  await using looped = await startLoopedAgents(
+    { seller: { provider: "messages", model: "echo-large", tools: ["shop/greet"] } },
+    { adapters: [shop], plugins: [toolAccounts({ origins: () => ["https://desk.example"] })] },
+  );
+  const { service, upstream } = looped;
+  const { body } = await service.call("owner", "POST", "/api/tool-accounts/shop/connect", { redirectUrl: PAGE });
+  const received = Object.fromEntries(new URL(server.authorization.agree(body.url)).searchParams);
+  expect((await service.call("owner", "POST", "/api/tool-accounts/shop/finish", received)).status).toBe(200);
+  upstream.answerAll(async (exchange) => {
+    const isAnswered = (await exchange.request.bytes()).toString().includes("tool_result");
+    const calls = [{ id: "call_1", name: "shop_greet", input: { name: "Ada" } }];
+    await events(answerEvents("messages", isAnswered ? { text: "done" } : { calls }))(exchange);
+  });
+  const askAll = async () => {
+    const turns = await Promise.all([1, 2, 3, 4, 5, 6].map(() => looped.ask("seller", "go")));
+    return turns.map(({ receipt }) => (receipt.tool_calls ?? []).map(({ is_error }: any) => is_error));
+  };
+  const answered = Array.from({ length: 6 }, () => [false]);
+  expect(await askAll()).toEqual(answered);
+  server.authorization.expireTokens();
+  // The processes that execute the other turns look for the token meanwhile.
+  server.authorization.beforeTokens = () => new Promise((resolve) => setTimeout(resolve, 1000));
+  expect(await askAll()).toEqual(answered);
+  expect(server.authorization.requests.filter((request) => request === "/token refresh_token")).toHaveLength(1);
+  server.authorization.revokeAll();
+  const { receipt, messages } = await looped.ask("seller", "go");
+  expect([receipt.outcome.status, (receipt.tool_calls ?? []).some(({ is_error }: any) => !is_error)]).toEqual(["success", false]);
+  expect(JSON.stringify(messages)).not.toContain("Hello Ada");
+  const { body: after } = await service.call("owner", "GET", "/api/tool-accounts");
+  expect(after.accounts).toMatchObject([{ state: "ended" }]);
+});
+
 it("an account of a user is exported without its tokens, and erased with the user", async () => {
   const token = "ada-token-0123456789";
   await using service: PorticoProcess = await startPortico({
