@@ -1,12 +1,15 @@
 import { systemClock } from "@portico/adapters/clock/system";
+import { sqliteStore } from "@portico/adapters/stores/sqlite";
 import { memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { type FunctionTool, functionTools } from "@portico/adapters/tools/functions";
-import { mcpTools } from "@portico/adapters/tools/mcp";
+import { mcpAccountTools, mcpTools } from "@portico/adapters/tools/mcp";
 import { toolNode } from "@portico/adapters/workflow-nodes/tool";
 import { defineAdapter, ports } from "@portico/core";
 import { describe, expect, it, vi } from "vitest";
+import { startMcpAccountServer } from "../../../harness/mcp-account-server.ts";
 import { startMcpHttpServer } from "../../../harness/mcp-http-server.ts";
 import { deepList } from "../../../harness/deep-json.ts";
+import { temporaryFolder } from "../../../harness/portico-process.ts";
 import { openNode, type OpenNode } from "../../../harness/run-node.ts";
 
 const tool = (name: string, run: FunctionTool["run"], more: Partial<FunctionTool> = {}): FunctionTool => ({
@@ -168,5 +171,37 @@ describe("tool: of an MCP server", () => {
     });
     // Its tools are unknown, which is not a fault of the definition.
     expect(away.check({ tool: "shop/greet" })).toEqual([]);
+  });
+
+  it("says `connect_again` after the account was revoked, and to runs of users without an own account", async () => {
+    const server = await startMcpAccountServer();
+    const dir = temporaryFolder();
+    for (const per of ["instance", "user"] as const) {
+      const source = mcpAccountTools({ id: per, url: server.url, auth: { type: "oauth", per, allow: [] } });
+      const stores = sqliteStore({ dir: dir.path, ports: [ports.records, ports.secrets, ports.sealing] });
+      const around = [systemClock(), memoryTelemetry({}), ...stores];
+      let shop!: ports.ToolSource;
+      const seen = defineAdapter({
+        ...{ name: "tools/seen", port: ports.tools, needs: source.spec.needs },
+        open: async (given: any, _options: void, scope) => (shop = await source.spec.open(given, source.options as never, scope)),
+      });
+      await using node = await openNode(toolNode(), [seen(), ...around]);
+      const call = { tool: `${per}/greet`, arguments: { name: "Ada" } };
+      const lost = { code: "tools_unavailable", message: expect.stringContaining("connect_again") };
+      const ada = { runId: "run_1", userId: "ada" };
+      expect(await node.failure(call, ada)).toMatchObject(lost);
+      const redirectUrl = "https://desk.example/";
+      const owner = per === "user" ? { userId: "ada" } : {};
+      const signal = AbortSignal.timeout(20_000);
+      const { url } = await shop.authorization!.begin({ ...owner, redirectUrl }, signal);
+      const back = Object.fromEntries(new URL(server.authorization.agree(url)).searchParams) as { state: string; code: string };
+      await shop.authorization!.finish({ ...owner, ...back }, signal);
+      expect(await node.run(call, ada)).toEqual({ text: "Hello Ada" });
+      if (per === "user") expect(await node.failure(call, { ...ada, userId: "bob" })).toMatchObject(lost);
+      server.authorization.revokeAll();
+      expect(await node.failure(call, ada)).toMatchObject(lost);
+    }
+    await server.close();
+    dir.remove();
   });
 });
