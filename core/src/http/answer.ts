@@ -61,6 +61,7 @@ export async function answer(routes: PathRoutes, host: HostAdapter, services: Su
         return await host.sendPieces(success.status, { ...EVENT_STREAM_HEADERS, ...own }, pieces);
       }
       case "json":
+        Object.assign(own, input.answerHeaders);
         if (result instanceof JsonPieces) return await sendJson(host, success.status, own, result);
         return await sendWhole(host, success.status, own, JSON.stringify(result));
       default:
@@ -111,6 +112,7 @@ function inputOf(
     who,
     signal,
     stopping: streams.ended,
+    answerHeaders: {} as Record<string, string>,
     trace,
     fail: contract.errors ?? {},
     say,

@@ -4,7 +4,7 @@ import type { SurfaceEvent } from "./surface-event.ts";
 
 /** The headers of an answer that pages of other origins may read. */
 const EXPOSED_HEADERS =
-  "x-request-id, x-portico-request-id, x-portico-dropped, retry-after, etag, accept-ranges, content-range, content-disposition";
+  "x-request-id, x-portico-request-id, x-portico-dropped, retry-after, preference-applied, etag, accept-ranges, content-range, content-disposition";
 const METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE";
 /** Seconds that a browser caches a preflight answer. */
 const PREFLIGHT_SECONDS = "600";

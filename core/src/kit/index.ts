@@ -9,7 +9,7 @@ export { type SchemaPath, type Subschema, subschemas } from "./json-schema/subsc
 export { JobPool, type JobPoolOptions, PoolBusy } from "./job-pool.ts";
 export { JobOutOfMemory, JobOverran, type JobRun, JobThread, type JobThreadOptions, ThreadCrashed } from "./job-thread.ts";
 export { idempotencyKeyOf } from "./idempotency-key.ts";
-export { preferredWait, preferredWaitMs, type WaitingCall } from "./preferred-wait.ts";
+export { preferredWait, preferredWaitMs, waitApplied, type WaitingCall } from "./preferred-wait.ts";
 export { registerProcess, type SharedPorts, sharedPorts } from "./other-processes.ts";
 export { listenForJobs } from "./listen-for-jobs.ts";
 export { withoutByteOrderMark } from "./text.ts";

@@ -11,6 +11,8 @@ export interface WaitingCall {
   readonly signal: AbortSignal;
   /** Aborts when the server stops. */
   readonly stopping: AbortSignal;
+  /** Headers of its answer. */
+  readonly answerHeaders: Record<string, string>;
 }
 
 /**
@@ -32,12 +34,18 @@ function waitMsOf(value: string): number {
   return /^\d{1,9}$/.test(value) ? Math.min(Number(value), LONGEST_WAIT_S) * 1000 : 0;
 }
 
+/** Says in the header `Preference-Applied` that the answer is the one for which the caller wanted to wait (RFC 7240, section 3). */
+export function waitApplied({ head, answerHeaders }: Pick<WaitingCall, "head" | "answerHeaders">): void {
+  const ms = preferredWaitMs(head);
+  if (ms > 0) answerHeaders["preference-applied"] = `wait=${ms / 1000}`;
+}
+
 /**
  * Calls `wait` with a signal that aborts when the caller's preferred wait has passed, the caller leaves or the server stops, and gives its result.
  * Undefined without calling it if the caller does not want to wait.
  */
 export async function preferredWait<T>(
-  { head, signal, stopping }: WaitingCall,
+  { head, signal, stopping }: Omit<WaitingCall, "answerHeaders">,
   clock: Clock,
   wait: (signal: AbortSignal) => Promise<T>,
 ): Promise<T | undefined> {

@@ -1,4 +1,4 @@
-import { defineContract, jsonObject, readParameters, record, reply } from "@portico/core/contract";
+import { defineContract, jsonObject, maxCharacters, objectOnly, readParameters, record, reply } from "@portico/core/contract";
 import * as v from "valibot";
 import { managementEnvelope, triggerEnvelope } from "./envelope.ts";
 import { managementErrors, senderErrors, triggerErrors } from "./errors.ts";
@@ -49,11 +49,11 @@ const scheduleMessage = v.object({
 });
 
 const senderKind = v.picklist(["github", "slack", "standard", "stripe"]);
-const senderSecret = v.pipe(text, v.nonEmpty(), v.maxLength(SENDER_SECRET_LENGTH));
+const senderSecret = v.pipe(text, v.nonEmpty(), maxCharacters(SENDER_SECRET_LENGTH));
 /** The agent's events, by the sender's names. */
 const senderEvents = v.pipe(
   record(
-    v.pipe(text, v.regex(/^[!-~]+$/, "a name of printable ASCII without spaces"), v.maxLength(SENDER_EVENT_LENGTH)),
+    v.pipe(text, v.regex(/^[!-~]+$/, "a name of printable ASCII without spaces"), maxCharacters(SENDER_EVENT_LENGTH)),
     v.pipe(text, v.check(isEventName, "a name of an event")),
   ),
   v.check((events) => Object.keys(events).length > 0, "at least one event"),
@@ -214,7 +214,9 @@ export const agentWebhookContract = defineContract(
       path: "/api/agents/:id/webhooks/senders/:sender/secret/rotate",
       summary: "Replace a sender's secret; the former one stays valid for a day, unless `keepFormer` is false",
       params: bySender,
-      body: v.optional(v.strictObject({ secret: v.optional(senderSecret), keepFormer: v.optional(v.boolean(), true) })),
+      body: v.optional(
+        objectOnly(v.strictObject({ secret: v.optional(senderSecret), keepFormer: v.optional(v.boolean(), true) })),
+      ),
       success: reply.json(v.object({ success: v.literal(true), secret: v.optional(text) })),
       errors: {
         ...changing,

@@ -60,7 +60,8 @@ describe("a question to an agent over HTTP (an extension)", () => {
 
   it("is answered with what the agent said, with `Prefer: wait`, once its turn has ended", async () => {
     held("and wait").open();
-    const { status, body } = await ask({ prompt: "and wait" }, waiting());
+    const { status, body, headers } = await ask({ prompt: "and wait" }, waiting());
+    expect(headers["preference-applied"]).toBe("wait=30");
     expect([status, body]).toMatchObject([200, { status: "completed", output: "first second" }]);
     expect(body).not.toHaveProperty("location");
   });

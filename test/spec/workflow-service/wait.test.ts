@@ -20,8 +20,10 @@ describe("a call that starts a run, with `Prefer: wait` (RFC 7240; an extension)
     await using service = await startWorkflowService({ definitions });
     const answer = await trigger(service, "quick", waiting(30));
     expect(answer).toMatchObject({ status: 200, body: { workflowId: "quick", status: "completed", finalOutputs: { a: 7 } } });
-    const { body } = await service.call("GET", `/api/workflow/quick/runs/${answer.body.runId}`);
+    expect(answer.headers["preference-applied"]).toBe("wait=30");
+    const { body, headers } = await service.call("GET", `/api/workflow/quick/runs/${answer.body.runId}`);
     expect(answer.body).toEqual(body);
+    expect(headers).not.toHaveProperty("preference-applied");
   });
 
   it("answers with the error of a run that fails, as of any run", async () => {
@@ -38,7 +40,8 @@ describe("a call that starts a run, with `Prefer: wait` (RFC 7240; an extension)
     await clock.advance(29_000);
     expect(await Promise.race([answered, Promise.resolve("waits")])).toBe("waits");
     await clock.advance(1_000);
-    const { status, body } = await answered;
+    const { status, body, headers } = await answered;
+    expect(headers).not.toHaveProperty("preference-applied");
     expect([status, body]).toEqual([
       200,
       {
@@ -90,7 +93,9 @@ describe("a read of a run with `Prefer: wait` (an extension)", () => {
     const read = service.call("GET", `/api/workflow/held/runs/${runId}`, undefined, waiting(30));
     await expect.poll(() => service.nodes.played.length).toBe(1);
     service.nodes.gate("held").open();
-    expect((await read).body).toMatchObject({ status: "completed", finalOutputs: { a: "held" } });
+    const { body, headers } = await read;
+    expect(body).toMatchObject({ status: "completed", finalOutputs: { a: "held" } });
+    expect(headers["preference-applied"]).toBe("wait=30");
   });
 
   it("answers with the run as it is when the time has passed", async () => {
@@ -100,7 +105,9 @@ describe("a read of a run with `Prefer: wait` (an extension)", () => {
     await expect.poll(() => service.nodes.played.length).toBe(1);
     const read = service.call("GET", `/api/workflow/held/runs/${runId}`, undefined, waiting(2));
     await expect.poll(async () => (await clock.advance(2_000), await Promise.race([read, undefined]))).toBeDefined();
-    expect((await read).body).toMatchObject({ status: "running" });
+    const { body, headers } = await read;
+    expect(body).toMatchObject({ status: "running" });
+    expect(headers).not.toHaveProperty("preference-applied");
     service.nodes.gate("held").open();
   });
 });

@@ -1,4 +1,12 @@
-import { accessErrors, defineContract, defineErrors, pageEnvelope, readParameters, reply } from "@portico/core/contract";
+import {
+  accessErrors,
+  defineContract,
+  defineErrors,
+  maxCharacters,
+  pageEnvelope,
+  readParameters,
+  reply,
+} from "@portico/core/contract";
 import * as v from "valibot";
 
 /** Errors of the calls about accounts of tools. */
@@ -23,7 +31,7 @@ export const toolAccountErrors = {
 
 const LONGEST = 2048;
 const text = v.string();
-const short = v.pipe(text, v.nonEmpty(), v.maxLength(LONGEST));
+const short = v.pipe(text, v.nonEmpty(), maxCharacters(LONGEST));
 const path = v.strictObject({ sourceId: text });
 const { unauthorized, owner_required, user_required, unknown_source, redirect_not_allowed, ...ofService } = toolAccountErrors;
 const { state_invalid, authorization_refused, ...ofDiscovery } = ofService;

@@ -1,5 +1,5 @@
 import type { EventOf } from "@portico/core";
-import { preferredWait } from "@portico/core/kit";
+import { preferredWait, waitApplied } from "@portico/core/kit";
 import type * as v from "valibot";
 import { turnEvents } from "../channel.ts";
 import { countAfter, isEnd } from "../delivery/missing.ts";
@@ -38,6 +38,7 @@ export function askAgent(services: ConversationServices): ConversationHandlers["
     const ended = (until: AbortSignal) => lastEvent(readTurn({ log, clock }, { find, count: 0 }, until));
     // The question is accepted already, so no failure to read its answer may hide that.
     const end = await preferredWait(call, clock, ended).catch(() => undefined);
+    if (end) waitApplied(call);
     return {
       ...{ clientRequestId, conversationId: request.conversationId, sessionId: request.sessionId, runId: request.runId },
       ...(isDuplicate && { duplicate: true as const }),

@@ -1,5 +1,5 @@
 import { jsonList, JsonPieces } from "@portico/core";
-import { preferredWait, preferredWaitMs, type WaitingCall } from "@portico/core/kit";
+import { preferredWait, preferredWaitMs, waitApplied, type WaitingCall } from "@portico/core/kit";
 import { readFinalOutputs } from "./events.ts";
 import { type LocatedEntry, readEntries, readCompletedNodeCount } from "../runs/ledger.ts";
 import type { LedgerEntry, NodeEnded, NodeStarted } from "../runs/ledger-entry.ts";
@@ -42,10 +42,13 @@ export function listRuns(services: WorkflowServices): WorkflowHandlers["runs"] {
 /** Shows one run with all its nodes. */
 export function readRun(services: WorkflowServices): WorkflowHandlers["run"] {
   const { runtime, clock } = services;
-  return async ({ params, query, head, signal, stopping }) => {
-    const run = await readableRun(services, params, query, signal);
-    const waiting = (until: AbortSignal) => waitForEnd(runtime, run.runId, until).catch(toStoreError);
-    return detailOf(services, (await preferredWait({ head, signal, stopping }, clock, waiting)) ?? run, signal);
+  return async ({ params, query, ...call }) => {
+    const { signal } = call;
+    const before = await readableRun(services, params, query, signal);
+    const waiting = (until: AbortSignal) => waitForEnd(runtime, before.runId, until).catch(toStoreError);
+    const run = (await preferredWait(call, clock, waiting)) ?? before;
+    if (isTerminal(run.status)) waitApplied(call);
+    return detailOf(services, run, signal);
   };
 }
 
@@ -64,8 +67,11 @@ export async function startedOrEnded<S extends { readonly runId: string; readonl
   if (preferredWaitMs(call.head) === 0) return started;
   try {
     const ended = await preferredWait(call, clock, (until) => waitForEnd(runtime, runId, until));
-    if (ended && isTerminal(ended.status) && isReadable(ended, await readerOf(services, call.signal)))
-      return await detailOf(services, ended, call.signal);
+    if (ended && isTerminal(ended.status) && isReadable(ended, await readerOf(services, call.signal))) {
+      const detail = await detailOf(services, ended, call.signal);
+      waitApplied(call);
+      return detail;
+    }
   } catch {
     // Its `location` tells more.
   }

@@ -25,7 +25,7 @@ interface ResumeBody {
 export function resume(services: WorkflowServices): WorkflowHandlers["resume"] {
   const { runtime, audit, clock, ids } = services;
   const { runs } = runtime;
-  return async ({ params, head, body, signal, stopping }) => {
+  return async ({ params, head, body, signal, stopping, answerHeaders }) => {
     const { run, grant, actor } = await grantedRun(services, params, head);
     // The new run acts for the user of the resumed run.
     if (!(await mayActAs(services, run.userId, grant, signal))) throw workflowErrors.execution_grant_invalid();
@@ -33,7 +33,7 @@ export function resume(services: WorkflowServices): WorkflowHandlers["resume"] {
     const answer = (runId: string, more?: { readonly duplicate: true }) =>
       startedOrEnded(
         services,
-        { head, signal, stopping },
+        { head, signal, stopping, answerHeaders },
         { runId, workflowId, status: "started" as const, resumes: oldId, ...more },
       );
     const known = async () => {
@@ -70,13 +70,13 @@ export function resume(services: WorkflowServices): WorkflowHandlers["resume"] {
 /** Starts the deployed workflow anew with the parameters of a run. It is the one start of the grant. */
 export function rerun(services: WorkflowServices): WorkflowHandlers["rerun"] {
   const { runtime, log, audit } = services;
-  return async ({ params, head, body: { idempotencyKey, parameters, without }, signal, stopping }) => {
+  return async ({ params, head, body: { idempotencyKey, parameters, without }, signal, ...call }) => {
     const { run, grant, actor } = await grantedRun(services, params, head);
     // The new run acts for the user of the grant, with the parameters of the other.
     if (!(await mayActAs(services, run.userId, grant, signal))) throw workflowErrors.execution_grant_invalid();
     try {
       const known = await runOfGrant(services, grant, idempotencyKey);
-      if (known) return await startedOrEnded(services, { head, signal, stopping }, known);
+      if (known) return await startedOrEnded(services, { head, signal, ...call }, known);
       const definition = runtime.catalogue.find(run.workflowId);
       if (!definition) throw workflowErrors.workflow_not_found();
       const taken = await firstEntry(log, run.runId);
@@ -88,7 +88,7 @@ export function rerun(services: WorkflowServices): WorkflowHandlers["rerun"] {
       const begin = () => startOnce(services, grant, definition, body, { rerunOf: run.runId });
       const fact = { action: "workflow-run.rerun", object: run.runId, who: actor };
       const started = await (audit?.attempt(fact, begin) ?? begin());
-      return await startedOrEnded(services, { head, signal, stopping }, started);
+      return await startedOrEnded(services, { head, signal, ...call }, started);
     } catch (error) {
       if (error instanceof ports.LogUnavailable) toStoreError(error);
       throw toServiceError(error);
