@@ -15,7 +15,6 @@ import { demo } from "@portico/adapters/models/demo";
 import { type SocketIoOptions, socketIoRealtime } from "@portico/adapters/realtime/socket-io";
 import { webSocketRealtime } from "@portico/adapters/realtime/websocket";
 import { sqliteRecords } from "@portico/adapters/records/sqlite";
-import { aesGcmSealing, type AesGcmSealingOptions } from "@portico/adapters/sealing/aes-gcm";
 import { fileSecrets } from "@portico/adapters/secrets/files";
 import { createMemoryTelemetry, type MemoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { type Adapter, type App, createApp, isOriginAllowed, type Plugin, Secret } from "@portico/core";
@@ -63,8 +62,6 @@ export interface AgentServiceOptions {
   readonly isPlainWebSocket?: boolean;
   /** Whether all turns execute in one process, also in a cluster. Default: false. */
   readonly isOneExecuting?: boolean;
-  /** The keys of sealing. Default: a key among the secrets. */
-  readonly sealing?: AesGcmSealingOptions;
   /** Replaces the service's own stores and engine: records, log, engine, secrets, and other ports that processes share. */
   readonly shared?: readonly Adapter[];
   /** Areas beside conversations and runs. */
@@ -143,7 +140,6 @@ export async function startAgentService(options: AgentServiceOptions = {}): Prom
         ...stores,
         options.clock ? manualClock({ clock: options.clock }) : systemClock(),
         randomIds(),
-        aesGcmSealing({ ...options.sealing }),
         options.telemetry ?? memberTelemetry(telemetry),
         tokenIdentity({
           tokens: (Object.keys(TOKENS) as Holder[]).map((holder) => ({

@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { aesGcmSealing, type AesGcmSealingOptions } from "@portico/adapters/sealing/aes-gcm";
 import { agentWebhook } from "@portico/plugins/agent-webhook";
 import { type AgentService, type AgentServiceOptions, type Answer, type Holder, startAgentService } from "./agent-app.ts";
 import { temporaryFolder } from "./portico-process.ts";
@@ -10,6 +11,8 @@ export interface WebhookServiceOptions extends Omit<AgentServiceOptions, "agents
    */
   readonly files?: Readonly<Record<string, object | string | null>>;
   readonly webhook?: Parameters<typeof agentWebhook>[0];
+  /** The keys of sealing. Default: a key among the secrets. */
+  readonly sealing?: AesGcmSealingOptions;
 }
 
 /** An agent service with webhooks, whose agents are folders. */
@@ -32,7 +35,7 @@ export interface WebhookService extends AgentService {
 export const scriptedAgent = { name: "Helper", engine: "scripted" };
 
 export async function startWebhookService(options: WebhookServiceOptions = {}): Promise<WebhookService> {
-  const { files = { helper: scriptedAgent }, webhook, ...rest } = options;
+  const { files = { helper: scriptedAgent }, webhook, sealing = {}, adapters = [], ...rest } = options;
   const folder = options.dataDir === undefined ? temporaryFolder() : undefined;
   const dataDir = options.dataDir ?? folder!.path;
   const agentsDir = join(dataDir, "agents");
@@ -41,7 +44,11 @@ export async function startWebhookService(options: WebhookServiceOptions = {}): 
     const text = typeof content === "string" ? content : JSON.stringify(content, undefined, 2);
     if (content !== null) writeFileSync(join(agentsDir, id, "agent.json"), text);
   }
-  const service = await startAgentService({ ...rest, dataDir, agentsDir, plugins: [agentWebhook({ ...webhook })] });
+  const service = await startAgentService({
+    ...{ ...rest, dataDir, agentsDir },
+    adapters: [aesGcmSealing(sealing), ...adapters],
+    plugins: [agentWebhook({ ...webhook })],
+  });
   const close = async () => {
     await service.close();
     folder?.remove();
