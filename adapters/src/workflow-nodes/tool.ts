@@ -126,6 +126,8 @@ function jsonOr(given: { readonly text: string }): unknown {
 function toFailure(error: unknown, id: string): unknown {
   if (error instanceof ports.ToolNotFound) return failed("tool_not_found", unknownTool(id), error);
   if (error instanceof ports.ToolArgumentsInvalid) return failed("tool_arguments_invalid", error.message, error);
+  // A repetition cannot help until a person has connected the account.
+  if (error instanceof ports.ToolsNotConnected) return failed(error.code, error.message, error);
   if (error instanceof ports.ToolsUnavailable) return new ports.NodeFailed("tools_unavailable", error.message, { cause: error });
   return error;
 }

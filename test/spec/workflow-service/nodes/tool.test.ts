@@ -187,7 +187,11 @@ describe("tool: of an MCP server", () => {
       });
       await using node = await openNode(toolNode(), [seen(), ...around]);
       const call = { tool: `${per}/greet`, arguments: { name: "Ada" } };
-      const lost = { code: "tools_unavailable", message: expect.stringContaining("connect_again") };
+      const lost = {
+        code: "connect_again",
+        retryable: false,
+        message: expect.stringContaining("A person must connect it again"),
+      };
       const ada = { runId: "run_1", userId: "ada" };
       expect(await node.failure(call, ada)).toMatchObject(lost);
       const redirectUrl = "https://desk.example/";
