@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { aesGcmSealing } from "@portico/adapters/sealing/aes-gcm";
 import { mcpAccountTools } from "@portico/adapters/tools/mcp";
 import { toolAccounts } from "@portico/operator/tool-accounts";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
@@ -26,7 +27,7 @@ it("a user gets the tools of an MCP server with an own account, and other users 
   const shop = mcpAccountTools({ id: "shop", url: server.url, auth });
   await using looped = await startLoopedAgents(
     { seller: { provider: "messages", model: "echo-large", tools: ["shop/greet"] } },
-    { adapters: [shop], plugins: [toolAccounts({ origins: () => ["https://desk.example"] })] },
+    { adapters: [shop, aesGcmSealing({})], plugins: [toolAccounts({ origins: () => ["https://desk.example"] })] },
   );
   const { service, upstream } = looped;
   const connect = async (holder: "owner" | "member") => {
@@ -74,7 +75,7 @@ it("turns that run at once renew an expired token of a user once, and their call
   const shop = mcpAccountTools({ id: "shop", url: server.url, auth });
   await using looped = await startLoopedAgents(
     { seller: { provider: "messages", model: "echo-large", tools: ["shop/greet"] } },
-    { adapters: [shop], plugins: [toolAccounts({ origins: () => ["https://desk.example"] })] },
+    { adapters: [shop, aesGcmSealing({})], plugins: [toolAccounts({ origins: () => ["https://desk.example"] })] },
   );
   const { service, upstream } = looped;
   const { body } = await service.call("owner", "POST", "/api/tool-accounts/shop/connect", { redirectUrl: PAGE });
