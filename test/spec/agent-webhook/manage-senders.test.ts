@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createManualClock } from "@portico/adapters/clock/manual";
-import { Secret } from "@portico/core";
+import { ports, Secret } from "@portico/core";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
 import { temporaryFolder } from "../../harness/portico-process.ts";
 import { fromGithub, fromStandard, fromStripe, type SentNotification } from "../../harness/signed-notifications.ts";
@@ -220,7 +220,10 @@ describe("after the instance key was changed", () => {
 
     const clock = createManualClock({ startAt: new Date().toISOString() });
     await open({ sealing: { key: second, otherKeys: [first] }, clock });
-    await clock.advance(60_000);
+    const stored = service.app.port(ports.records).collection({ name: "webhook-senders", indexes: { by_agent: ["agentId"] } });
+    const version = async () => (await stored.get("helper/billing"))!.version;
+    const before = await version();
+    await expect.poll(async () => (await clock.advance(10_000), await version()), { timeout: 20_000 }).toBeGreaterThan(before);
     await service.close();
 
     await open({ sealing: { key: second } });
