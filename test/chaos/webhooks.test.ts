@@ -52,7 +52,7 @@ it(
           const text = `event ${sent.size}`;
           const attempt = { isAccepted: false };
           sent.set(text, attempt);
-          const send = isOfSender(text) ? deliver(url, text, over.signal) : trigger(url, secret, text, over.signal);
+          const send = isOfSender(text) ? deliver(url, text, impatient(over.signal)) : trigger(url, secret, text, over.signal);
           attempt.isAccepted = (await send.catch(() => 0)) === 200;
           if (attempt.isAccepted) firstAccepted.resolve();
           await sleep(Math.random() * 4);
@@ -151,6 +151,9 @@ async function begin(dataDir: string, happened: string, execArgv: string[] = [])
 }
 
 const owner = { "content-type": "application/json", "x-agent-service-token": TOKENS.owner };
+
+/** A sender that leaves before some answers. */
+const impatient = (signal: AbortSignal) => AbortSignal.any([signal, AbortSignal.timeout(2 + Math.floor(Math.random() * 10))]);
 
 const SENDER_SECRET = "whsec_of_a_sender";
 /** Half of the events come from a sender, which signs them and repeats those without an answer. */
