@@ -1,8 +1,6 @@
 import { isRecord } from "@portico/core/contract";
-import { chainsOf } from "../expressions/check-names.ts";
-import { type Compiling, expressionsOfTemplate } from "./compile-template.ts";
-import { syntaxTree } from "../expressions/create-expressions.ts";
-import { EXPRESSION_LENGTH } from "../expressions/expression-limits.ts";
+import { chainsIn } from "./chains-in.ts";
+import type { Compiling } from "./compile-template.ts";
 import type { Definition, Graph, SearchFields } from "./definition.ts";
 import type { Path } from "./definition-problem.ts";
 import { isSecretSchema } from "./secret-paths.ts";
@@ -55,24 +53,13 @@ function outputFault(path: readonly string[], outputs: unknown, graph: Graph): s
   if (!isRecord(outputs) || !Object.hasOwn(outputs, first!)) return `\`outputs\` has no key "${first}"`;
   let inner: unknown = outputs;
   for (const key of path) if (isRecord(inner) && Object.hasOwn(inner, key)) inner = inner[key];
-  for (const { source } of expressionsOfTemplate(inner, [])) {
-    const secret = secretIn(source, graph);
-    if (secret !== undefined) return `A secret output cannot be searched: it reads ${secret}`;
-  }
-  return undefined;
+  const secret = secretIn(inner, graph);
+  return secret && `A secret output cannot be searched: it reads ${secret}`;
 }
 
-/** The secret that an expression reads, if it reads one. */
-function secretIn(expression: string, { nodes }: Graph): string | undefined {
-  // Both are reported as invalid expressions.
-  if (expression.length > EXPRESSION_LENGTH) return undefined;
-  let chains: ReturnType<typeof chainsOf>;
-  try {
-    chains = chainsOf(syntaxTree(expression));
-  } catch {
-    return undefined;
-  }
-  for (const { root, keys } of chains) {
+/** The secret that a template reads, if it reads one. */
+function secretIn(template: unknown, { nodes }: Graph): string | undefined {
+  for (const { root, keys } of chainsIn(template)) {
     const [first, ...below] = keys.map(({ name }) => name);
     if (root === "secrets") return `\`secrets.${first}\``;
     const sensitive = root === "nodes" && first !== undefined ? nodes.get(first)?.sensitive : undefined;

@@ -3,6 +3,7 @@ import type { ports } from "@portico/core";
 import { boundSchemas, type BoundSchema, compileSchema, SchemaInvalid, type SchemaFaultPlace } from "@portico/core/kit";
 import * as v from "valibot";
 import { isRecord } from "@portico/core/contract";
+import { chainsIn } from "./chains-in.ts";
 import { checkSearch } from "./check-search.ts";
 import { checkShape } from "./check-shape.ts";
 import { compileGraph } from "./compile-graph.ts";
@@ -22,7 +23,8 @@ import { type Concurrency, type Debounce, type Definition, type GraphNode, ON_FA
 import { isDefinitionId, type WrittenDocument, writtenDocument } from "./document-schema.ts";
 import { readSource, type Source } from "./read-source.ts";
 import { compileSchedules } from "./written-schedules.ts";
-import type { Names } from "../expressions/check-names.ts";
+import type { Chain, Names } from "../expressions/check-names.ts";
+import { mayBeSecret } from "./secret-paths.ts";
 
 export interface DefinitionText {
   /** Path of the file: `support/triage.yaml`. A definition without an id is named after its file. */
@@ -175,8 +177,9 @@ function compile({ name, text, isStored }: DefinitionText, by: Compiling): Defin
   const onFailure = failing && compileOnFailure(failing, nodes ?? {}, after, by);
   const outputs = isRecord(usable["outputs"]) ? compileValue(usable["outputs"], ["outputs"], after, by) : undefined;
   const declaring = { parameters: usable["parameters"], outputs: usable["outputs"], graph };
-  const concurrency = written.concurrency && compileConcurrency(written.concurrency, by);
-  const debounce = written.debounce && compileDebounce(written.debounce, by);
+  const keyed = { ...by, parameters: hasGoodParameters ? parameters : undefined };
+  const concurrency = written.concurrency && compileConcurrency(written.concurrency, keyed);
+  const debounce = written.debounce && compileDebounce(written.debounce, keyed);
   const search = written.search && checkSearch(written.search, declaring, by);
   return {
     id,
@@ -208,20 +211,31 @@ const BEFORE_RUN: Names = {
 
 function compileConcurrency(
   { limit, key, overflow = "queue" }: NonNullable<WrittenDocument["concurrency"]>,
-  by: Compiling,
+  by: CompilingKey,
 ): Concurrency {
   return { limit, overflow, key: compileStartKey(key, ["concurrency", "key"], by) };
 }
 
-function compileDebounce({ delay, key, maxWait }: NonNullable<WrittenDocument["debounce"]>, by: Compiling): Debounce {
+function compileDebounce({ delay, key, maxWait }: NonNullable<WrittenDocument["debounce"]>, by: CompilingKey): Debounce {
   const { usual, most } = DEBOUNCE_DELAYS;
   if (maxWait !== undefined && (maxWait < delay || maxWait > most * delay))
     by.report(by.source.problem(["debounce", "maxWait"], `The longest wait is 1 to ${most} delays`));
   return { delayMs: delay, maxWaitMs: maxWait ?? usual * delay, key: compileStartKey(key, ["debounce", "key"], by) };
 }
 
-function compileStartKey(key: string | undefined, path: Path, by: Compiling): StartKey | undefined {
+interface CompilingKey extends Compiling {
+  /** The schema of the parameters. Undefined if it is invalid. */
+  readonly parameters: Definition["parameters"] | undefined;
+}
+
+function compileStartKey(key: string | undefined, path: Path, by: CompilingKey): StartKey | undefined {
   if (key === undefined) return undefined;
+  const { parameters } = by;
+  // Only a digest of the key is stored. The few values that a key may have can be tried.
+  const names = ({ keys }: Chain) => keys.map(({ name }) => name);
+  const reads = chainsIn(key).filter(({ root }) => root === "parameters");
+  if (parameters && reads.some((chain) => mayBeSecret(parameters, names(chain))))
+    by.report(by.source.problem(path, "A key cannot read a secret parameter (`writeOnly` or `format: password`)"));
   if (!hasTemplate(key)) by.report(by.source.problem(path, "A key names parameters, such as `${{ parameters.customer }}`"));
   return { ...compileValue(key, path, BEFORE_RUN, by), source: key };
 }

@@ -35,6 +35,21 @@ export function secretPaths(root: JsonSchema, value: unknown): SensitivePaths | 
   return places.length > 0 ? places : undefined;
 }
 
+/** Whether a schema calls the value at this path, or a part of it, secret. Also true if the path leads to schemas that are not followed. */
+export function mayBeSecret(root: JsonSchema, path: readonly string[]): boolean {
+  const { secret, leading } = secretsOf(root);
+  let schema = root;
+  for (const key of path) {
+    if (secret.has(schema) || !leading.has(schema)) break;
+    const { properties } = schema;
+    // Its value may be described in another form, such as by `allOf`.
+    const inner: unknown = isRecord(properties) && Object.hasOwn(properties, key) ? properties[key] : undefined;
+    if (!isRecord(inner)) break;
+    schema = inner;
+  }
+  return leading.has(schema);
+}
+
 /** Whether a schema says that its value is a secret. */
 export function isSecretSchema(schema: unknown): boolean {
   return isRecord(schema) && (schema["writeOnly"] === true || schema["format"] === "password");

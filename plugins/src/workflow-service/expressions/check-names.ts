@@ -182,7 +182,7 @@ function checkPattern(pattern: SyntaxNode, { report }: Walk): void {
 }
 
 /** `root.a["b"]…`, up to the first key that is computed. */
-interface Chain {
+export interface Chain {
   readonly root: string;
   readonly start: number;
   readonly keys: readonly { readonly name: string; readonly offset: number }[];

@@ -563,8 +563,47 @@ const search: readonly BrokenDocument[] = [
   ),
 ];
 
+const keyed = (key: string) => `
+id: a
+parameters:
+  type: object
+  properties:
+    order: { type: string }
+    pin: { type: string, writeOnly: true }
+    card: { type: object, properties: { code: { type: string, format: password }, name: { type: string } } }
+    mixed: { allOf: [{ properties: { pin: { type: string, writeOnly: true } } }] }
+nodes: { a: { type: transform, with: { value: 1 } } }
+${key}
+`;
+const SECRET_KEY = "A key cannot read a secret parameter (`writeOnly` or `format: password`)";
+
+const startKeys: readonly BrokenDocument[] = [
+  ...[
+    "parameters.pin",
+    "parameters.card",
+    "parameters.card.code",
+    "parameters",
+    "parameters.order + parameters['pin']",
+    "parameters.mixed.pin",
+  ].flatMap((read) => [
+    one(`a key of concurrency that reads ${read}`, keyed(`concurrency: { limit: 1, key: §"\${{ ${read} }}" }`), SECRET_KEY),
+    one(`a key of debounce that reads ${read}`, keyed(`debounce: { delay: 5s, key: §"\${{ ${read} }}" }`), SECRET_KEY),
+  ]),
+  one(
+    "a key without an expression",
+    keyed("concurrency: { limit: 1, key: §order }"),
+    "A key names parameters, such as `${{ parameters.customer }}`",
+  ),
+  one(
+    "a longest wait that is shorter than the delay",
+    keyed('debounce: { delay: 5s, maxWait: §1s, key: "${{ parameters.card.name }}" }'),
+    "The longest wait is 1 to 1000 delays",
+  ),
+];
+
 export const brokenDocuments: readonly BrokenDocument[] = [
   ...search,
+  ...startKeys,
   ...schedules,
   ...text,
   ...document,
