@@ -82,6 +82,7 @@ const otherLines = {
   key: count("Which of a provider's `keys` it is, counted from 1. Never its value."),
   keys: text("Names of keys of an `agent.json` that have no effect."),
   skill: text("Path of a skill in its agent's folder."),
+  plannedAt: text("The planned time of a schedule that started nothing, ISO 8601."),
   schedule: text("A schedule, with its source and agent."),
   aheadMs: {
     type: "number",
