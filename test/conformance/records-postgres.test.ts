@@ -48,6 +48,21 @@ describe.skipIf(!database)("records/postgres", () => {
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()",
     );
 
+  it("looks for the tables of its collections without taking its whole pool", async () => {
+    const own = `postgres_first_${schema}`;
+    const named = new URL(url);
+    named.searchParams.set("application_name", own);
+    const many = await openAdapter(postgresRecords({ url: named.href, schema, poolSize: 10 }));
+    const collections = Array.from({ length: 40 }, (_, at) => many.port.collection<Note>({ name: `first-${at}` }));
+    expect(await Promise.all(collections.map((each) => each.get("x")))).toEqual(collections.map(() => undefined));
+    const [{ count }] = (await query(
+      `SELECT count(*)::int AS count FROM pg_stat_activity WHERE application_name = '${own}'`,
+    )) as any;
+    expect(count).toBeLessThan(5);
+    expect(count).toBeGreaterThan(0);
+    await many.close();
+  });
+
   describe("beside another process that is writing", () => {
     /** Another process in the middle of a transaction that changes these records. */
     const writing = async (ids: readonly string[]): Promise<AsyncDisposable> => {

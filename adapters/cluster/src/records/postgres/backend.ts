@@ -62,11 +62,25 @@ export async function openPostgresBackend(
   const missing = new Map<string, Promise<void> | undefined>();
   let closed = false;
 
+  /**
+   * Looks for tables one after another: a process that starts would otherwise take all connections of its pool for that, and several processes
+   * those of the server. If one fails, those behind it fail, too: each would wait for the same server. Later callers try again.
+   */
+  let last: Promise<void> = Promise.resolve();
+  const inTurn = (make: () => Promise<void>): Promise<void> => {
+    const made = last.then(make);
+    last = made;
+    made.catch(() => {
+      if (last === made) last = Promise.resolve();
+    });
+    return made;
+  };
+
   const ready = (collection: string): Promise<void> | undefined => {
     const shape = shapes.get(collection);
     if (!shape) throw new TypeError(`Collection ${collection} was not opened in this store`);
     if (!missing.has(collection)) return undefined;
-    const making = missing.get(collection) ?? makeTable(connections, locks, schema, shape);
+    const making = missing.get(collection) ?? inTurn(() => makeTable(connections, locks, schema, shape));
     missing.set(collection, making);
     making.then(
       () => missing.delete(collection),
