@@ -150,7 +150,7 @@ export interface RouteInput<C extends RouteContract, W = unknown> {
   readonly signal: AbortSignal;
   /** Aborts when the server stops: a handler that waits for something answers at once with what there is. See `preferredWait`. */
   readonly stopping: AbortSignal;
-  /** Headers that the answer has besides its own, by lowercase name. The handler of a `json` route may add some. Errors do not have them. */
+  /** Headers that a successful answer has besides its own, by lowercase name. The handler may add some, except on exchange routes. */
   readonly answerHeaders: Record<string, string>;
   /** Adds facts to the request's log line and span. */
   readonly trace: RequestTrace;

@@ -41,7 +41,7 @@ export async function answer(routes: PathRoutes, host: HostAdapter, services: Su
       return;
     }
     const result = await trace.run(() => handled(admitted.route, input, host, services));
-    const own = { ...idHeaders(ids), ...NO_SNIFFING };
+    const own = { ...input.answerHeaders, ...idHeaders(ids), ...NO_SNIFFING };
     switch (success.kind) {
       case "bytes":
         return await host.forward(result as Response, own);
@@ -61,7 +61,6 @@ export async function answer(routes: PathRoutes, host: HostAdapter, services: Su
         return await host.sendPieces(success.status, { ...EVENT_STREAM_HEADERS, ...own }, pieces);
       }
       case "json":
-        Object.assign(own, input.answerHeaders);
         if (result instanceof JsonPieces) return await sendJson(host, success.status, own, result);
         return await sendWhole(host, success.status, own, JSON.stringify(result));
       default:

@@ -12,4 +12,6 @@ export { idempotencyKeyOf } from "./idempotency-key.ts";
 export { preferredWait, preferredWaitMs, waitApplied, type WaitingCall } from "./preferred-wait.ts";
 export { registerProcess, type SharedPorts, sharedPorts } from "./other-processes.ts";
 export { listenForJobs } from "./listen-for-jobs.ts";
+export { sealAgain, type SealedCollection, type SealedRecord } from "./seal-again.ts";
+export { undefinedAtConflict } from "./store-calls.ts";
 export { withoutByteOrderMark } from "./text.ts";

@@ -73,6 +73,11 @@ export async function writeAgain<T>(attempt: () => Promise<T>): Promise<T> {
   }
 }
 
+/** For a write that may lose to another one: undefined for a RecordConflict. Throws every other error. */
+export function undefinedAtConflict(error: unknown): undefined {
+  if (!(error instanceof RecordConflict)) throw error;
+}
+
 /** Records of one page, where the caller names no limit. */
 const PAGE = 100;
 

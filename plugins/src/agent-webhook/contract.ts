@@ -1,7 +1,7 @@
 import { defineContract, jsonObject, maxCharacters, objectOnly, readParameters, record, reply } from "@portico/core/contract";
 import * as v from "valibot";
 import { managementEnvelope, triggerEnvelope } from "./envelope.ts";
-import { managementErrors, senderErrors, triggerErrors } from "./errors.ts";
+import { arrivalErrors, managementErrors, notificationErrors, triggerErrors } from "./errors.ts";
 import {
   EVENT_SAVE_BYTES,
   NOTIFICATION_BYTES,
@@ -10,6 +10,7 @@ import {
   SENDER_SECRET_LENGTH,
   TRIGGER_BYTES,
 } from "./limits.ts";
+import { SENDER_KINDS } from "./senders/sender-rules.ts";
 import { eventBody, isEventName } from "./webhook-configuration.ts";
 
 const text = v.string();
@@ -48,7 +49,7 @@ const scheduleMessage = v.object({
   text: v.optional(text),
 });
 
-const senderKind = v.picklist(["github", "slack", "standard", "stripe"]);
+const senderKind = v.picklist(SENDER_KINDS);
 const senderSecret = v.pipe(text, v.nonEmpty(), maxCharacters(SENDER_SECRET_LENGTH));
 /** The agent's events, by the sender's names. */
 const senderEvents = v.pipe(
@@ -85,19 +86,13 @@ const faults = {
 };
 
 const ofSender = { invalid_webhook_sender: managementErrors.invalid_webhook_sender };
-const triggerFaults = {
-  invalid_request: triggerErrors.invalid_request,
-  invalid_json: triggerErrors.invalid_json,
-  body_too_large: triggerErrors.body_too_large,
-  unsupported_media_type: triggerErrors.unsupported_media_type,
-  origin_not_allowed: triggerErrors.origin_not_allowed,
+const arrivalFaults = {
+  invalid_request: arrivalErrors.invalid_request,
+  invalid_json: arrivalErrors.invalid_json,
+  body_too_large: arrivalErrors.body_too_large,
+  unsupported_media_type: arrivalErrors.unsupported_media_type,
+  origin_not_allowed: arrivalErrors.origin_not_allowed,
 };
-const {
-  invalid_webhook_secret: _secret,
-  invalid_embedded_token: _token,
-  webhook_secret_required: _required,
-  ...notificationErrors
-} = triggerErrors;
 
 /** Management of events, senders, secrets and deliveries for the owner, and the doors for external senders (specification 4.3 and 4.4). */
 export const agentWebhookContract = defineContract(
@@ -240,7 +235,7 @@ export const agentWebhookContract = defineContract(
       summary: "Take a notification that its sender signed: GitHub, Slack, Stripe, or Standard Webhooks",
       auth: "agent",
       envelope: triggerEnvelope,
-      faults: triggerFaults,
+      faults: arrivalFaults,
       params: v.strictObject({ agent_id: text, sender: text }),
       body: jsonObject,
       // The signature covers the text, and is checked before it is parsed.
@@ -255,7 +250,7 @@ export const agentWebhookContract = defineContract(
           v.object({ challenge: text }),
         ]),
       ),
-      errors: { ...notificationErrors, ...senderErrors },
+      errors: notificationErrors,
     },
     trigger: {
       method: "POST",
@@ -263,7 +258,7 @@ export const agentWebhookContract = defineContract(
       summary: "Trigger an event, which the agent processes in the background",
       auth: "agent",
       envelope: triggerEnvelope,
-      faults: triggerFaults,
+      faults: arrivalFaults,
       params: v.strictObject({ agent_id: text }),
       body: v.strictObject({ event: text, payload: v.optional(jsonObject) }),
       // The secret is checked after the size and before the JSON (open points 5).

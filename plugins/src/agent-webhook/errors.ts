@@ -24,14 +24,11 @@ export const managementErrors = defineErrors({
   webhook_management_failed: { status: 500 },
 });
 
-/** Errors of triggers (specification 7.4). The sender receives the message. */
-export const triggerErrors = defineErrors({
+/** Errors of events from outside, whichever way they come (specification 7.4). The sender receives the message. */
+export const arrivalErrors = defineErrors({
   invalid_request: { status: 400, message: "Invalid request body" },
   invalid_json: { status: 400, message: "Invalid JSON" },
   unknown_event: { status: 400 },
-  invalid_webhook_secret: { status: 401, message: "Invalid webhook secret" },
-  invalid_embedded_token: { status: 401, message: "Invalid embedded instance token" },
-  webhook_secret_required: { status: 403, message: "webhook_secret_required" },
   origin_not_allowed: { status: 403, message: "origin_not_allowed" },
   agent_not_found: { status: 404, message: "Agent not found" },
   webhook_not_enabled: { status: 404, message: "Webhook not enabled for this agent" },
@@ -42,11 +39,24 @@ export const triggerErrors = defineErrors({
   not_accepted: { status: 503, message: "The event could not be accepted: send it again later" },
 });
 
-/** Errors of notifications of senders, besides those of triggers. The sender receives the message. */
-export const senderErrors = defineErrors({
-  event_not_named: { status: 400, message: "The notification does not name its event" },
-  invalid_signature: { status: 401, message: "The signature is missing or wrong" },
-  timestamp_outside_tolerance: { status: 401, message: "The signed time is more than 5 minutes from this server's clock" },
-  sender_not_found: { status: 404, message: "Sender not found" },
-  sender_secret_unreadable: { status: 500, message: "The sender's secret cannot be read: it must be set again" },
-});
+/** Errors of triggers. */
+export const triggerErrors = {
+  ...arrivalErrors,
+  ...defineErrors({
+    invalid_webhook_secret: { status: 401, message: "Invalid webhook secret" },
+    invalid_embedded_token: { status: 401, message: "Invalid embedded instance token" },
+    webhook_secret_required: { status: 403, message: "webhook_secret_required" },
+  }),
+};
+
+/** Errors of signed notifications. */
+export const notificationErrors = {
+  ...arrivalErrors,
+  ...defineErrors({
+    event_not_named: { status: 400, message: "The notification does not name its event" },
+    invalid_signature: { status: 401, message: "The signature is missing or wrong" },
+    timestamp_outside_tolerance: { status: 401, message: "The signed time is more than 5 minutes from this server's clock" },
+    sender_not_found: { status: 404, message: "Sender not found" },
+    sender_secret_unreadable: { status: 500, message: "The sender's secret cannot be read: it must be set again" },
+  }),
+};

@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
-import { ports, readPages, writeAgain } from "@portico/core";
+import { type ports, readPages, writeAgain } from "@portico/core";
+import { undefinedAtConflict } from "@portico/core/kit";
 import { createFileHolds } from "./file-holds.ts";
 import { ATTACHMENT_BYTES_PER_USER, ATTACHMENTS_PER_USER } from "./limits.ts";
 
@@ -129,7 +130,8 @@ export function createAttachments(records: ports.Records) {
     /** Remove the record of what a user has stored, if it is nothing. */
     async forgetUsage(userId: string): Promise<void> {
       const usage = await usageOf(userId);
-      if (usage?.value.count === 0) await usages.remove(usage.id, usage.version).catch(unlessConflict);
+      // A conflict: the user has stored something meanwhile.
+      if (usage?.value.count === 0) await usages.remove(usage.id, usage.version).catch(undefinedAtConflict);
     },
     /**
      * Remove the record of an attachment that `mayRemove` and no open work uses, with `writes` in the same commit. False if it is kept or
@@ -164,11 +166,6 @@ const OLDEST = { by: "createdAt", direction: "ascending" } as const;
 /** The attachment that a `fileReference` names. Undefined for other texts. */
 export function attachmentOf(fileReference: string): string | undefined {
   return fileReference.startsWith(FOLDER) ? fileReference.slice(FOLDER.length) : undefined;
-}
-
-/** The user has stored something meanwhile. */
-function unlessConflict(error: unknown): void {
-  if (!(error instanceof ports.RecordConflict)) throw error;
 }
 
 const NOTHING: Usage = { count: 0, bytes: 0 };

@@ -210,24 +210,34 @@ describe("after the instance key was changed", () => {
   const open = async (options: Partial<WebhookServiceOptions>) => {
     service = await startWebhookService({ dataDir: folder.path, files: {}, ...options });
   };
+  const senders = () =>
+    service.app
+      .port(ports.records)
+      .collection<{ sealed: string }>({ name: "webhook-senders", indexes: { by_agent: ["agentId"] } });
   const sent = () => send("billing", paid(randomUUID(), "whsec_first"));
 
-  it("secrets are sealed again within a minute, so that the earlier key can be taken away", async () => {
+  it("secrets are sealed again within a minute, so that the earlier key can be taken away; one that cannot be opened has to be set again", async () => {
     service = await startWebhookService({ dataDir: folder.path, sealing: { key: first } });
     await service.save("deploy", "Deploy {{id}}");
     await save("billing", stripe);
+    await save("another", stripe);
+    // It comes first, and cannot be opened.
+    const broken = (await senders().get("helper/another"))!.value;
+    await senders().put("helper/another", { ...broken, sealed: broken.sealed.replace(/^v1\.[^.]+/, "v1.AAAAAAAAAAA") });
     await service.close();
 
     const clock = createManualClock({ startAt: new Date().toISOString() });
     await open({ sealing: { key: second, otherKeys: [first] }, clock });
-    const stored = service.app.port(ports.records).collection({ name: "webhook-senders", indexes: { by_agent: ["agentId"] } });
-    const version = async () => (await stored.get("helper/billing"))!.version;
+    const version = async () => (await senders().get("helper/billing"))!.version;
     const before = await version();
     await expect.poll(async () => (await clock.advance(10_000), await version()), { timeout: 20_000 }).toBeGreaterThan(before);
     await service.close();
 
     await open({ sealing: { key: second } });
     expect(await sent()).toBe(200);
+    expect(await send("another", paid("1", "whsec_first"))).toBe(500);
+    await save("another", stripe);
+    expect(await send("another", paid("1", "whsec_first"))).toBe(200);
   });
 });
 

@@ -1,4 +1,5 @@
 import { type CallResult, CallFailed } from "@portico/core/client";
+import { SENDERS } from "@portico/plugins/agent-webhook/client";
 import type { agentWebhookContract } from "@portico/plugins/agent-webhook/contract";
 import { describeFailure } from "../../api/describe-failure.ts";
 
@@ -27,7 +28,7 @@ export function describeWebhookFailure(error: unknown, agentId: string): string 
     case "webhook_sender_secret_required":
       return "This sender makes its secret itself: copy it from there.";
     case "too_many_webhook_senders":
-      return "An agent has at most 32 senders. Delete one that is not used.";
+      return `An agent has at most ${SENDERS} senders. Delete one that is not used.`;
     case "webhook_body_too_large":
       return "The event is larger than the limit of 128 KiB. Shorten the template.";
     case "agent_not_found":

@@ -72,7 +72,7 @@ function ownerOf({ authorization }: Source, userId: string | undefined): string 
 
 /** The state of one caller is not valid for another one, also for an account of the instance. */
 function byOf({ userId, role }: Caller): string {
-  return userId ?? role;
+  return userId === undefined ? `role:${role}` : `user:${userId}`;
 }
 
 function shown({ id, authorization: { per } }: Source, { state, connectedAt, scope }: ports.ToolGrant) {

@@ -1,5 +1,5 @@
 import { ports } from "@portico/core";
-import { triggerErrors } from "../errors.ts";
+import { arrivalErrors } from "../errors.ts";
 import { PROMPT_CHARACTERS } from "../limits.ts";
 import { PromptTooLong, renderTemplate } from "../render-template.ts";
 import { readWebhooks, type WebhookConfiguration, type WebhookEvent } from "../webhook-configuration.ts";
@@ -24,9 +24,9 @@ export interface ArrivedEvent {
 export function takenEvents({ definition, metadataError }: ports.Agent): WebhookConfiguration["events"] {
   const isBroken = metadataError !== undefined && metadataError !== "missing";
   const configuration = isBroken ? undefined : readWebhooks(definition.webhooks);
-  if (!configuration) throw triggerErrors.agent_json_broken();
+  if (!configuration) throw arrivalErrors.agent_json_broken();
   const { enabled, events } = configuration;
-  if (!enabled || events.size === 0) throw triggerErrors.webhook_not_enabled();
+  if (!enabled || events.size === 0) throw arrivalErrors.webhook_not_enabled();
   return events;
 }
 
@@ -39,7 +39,7 @@ export async function acceptEvent(
 ): Promise<void> {
   const userId = event.fileScope?.userId ?? (await identity.instanceOwner(signal));
   // An instance without an owner has no user for whom the agent could work.
-  if (userId === undefined) throw triggerErrors.webhook_not_enabled();
+  if (userId === undefined) throw arrivalErrors.webhook_not_enabled();
   const prompt = promptOf(event.promptTemplate, fields);
   const { toolIds, maxTurns } = event;
   try {
@@ -50,14 +50,14 @@ export async function acceptEvent(
     telemetry.log.info("An event of a webhook was accepted", { agent: agentId, event: name, run: runId });
     usage?.ended({ kind: "webhook", name: agentId, outcome: "completed" });
   } catch (error) {
-    throw toTriggerError(error);
+    throw toArrivalError(error);
   }
 }
 
 /** Unavailable stores are reported as such, because the sender's retry may succeed. */
-export function toTriggerError(error: unknown): unknown {
+export function toArrivalError(error: unknown): unknown {
   const away = [ports.EngineFenced, ports.EngineUnavailable, ports.RecordsUnavailable, ports.SealingUnavailable];
-  return away.some((each) => error instanceof each) ? triggerErrors.not_accepted(undefined, {}, error) : error;
+  return away.some((each) => error instanceof each) ? arrivalErrors.not_accepted(undefined, {}, error) : error;
 }
 
 /** Counts the events that `accept` refuses. */
@@ -76,7 +76,7 @@ function promptOf(template: string, fields: Readonly<Record<string, unknown>>): 
     return renderTemplate(template, fields, PROMPT_CHARACTERS);
   } catch (error) {
     if (error instanceof PromptTooLong)
-      throw triggerErrors.body_too_large(undefined, { prompt: `would be longer than ${PROMPT_CHARACTERS} characters` }, error);
+      throw arrivalErrors.body_too_large(undefined, { prompt: `would be longer than ${PROMPT_CHARACTERS} characters` }, error);
     throw error;
   }
 }

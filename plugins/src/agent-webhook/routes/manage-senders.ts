@@ -1,11 +1,9 @@
 import { auditActor, ports, Secret } from "@portico/core";
 import { managementErrors } from "../errors.ts";
-import { SENDER_NAME_LENGTH, SENDERS } from "../limits.ts";
-import { isSenderSecret, type SenderKind } from "../senders/verify-signature.ts";
+import { SENDERS } from "../limits.ts";
+import { isSenderName, isSenderSecret, makesItsSecret, type SenderKind } from "../senders/sender-rules.ts";
 import { toConfigurationError } from "./management.ts";
 import { managedAgent, type WebhookHandlers, type WebhookServices } from "./webhook-services.ts";
-
-const SENDER_NAME = /^[a-z0-9][a-z0-9-]*$/;
 
 /** Lists the senders of an agent, without their secrets. */
 export function listSenders({ agents, senders }: WebhookServices): WebhookHandlers["senders"] {
@@ -70,9 +68,9 @@ export function deleteSender({ agents, senders }: WebhookServices): WebhookHandl
   };
 }
 
-/** Stripe and Slack make the secret themselves: undefined. */
+/** Undefined if the vendor makes it. */
 function makeSecret({ createSecret }: WebhookServices, kind: SenderKind): Secret | undefined {
-  if (kind === "stripe" || kind === "slack") return undefined;
+  if (makesItsSecret(kind)) return undefined;
   const secret = createSecret();
   // Standard Webhooks has 24 to 64 bytes in Base64.
   return kind === "standard" ? new Secret(`whsec_${Buffer.from(secret.reveal(), "base64url").toString("base64")}`) : secret;
@@ -90,10 +88,6 @@ async function unchanged<T>(write: Promise<T>): Promise<T> {
     if (error instanceof ports.RecordConflict) throw managementErrors.webhook_configuration_changed(undefined, {}, error);
     throw error;
   }
-}
-
-function isSenderName(name: string): boolean {
-  return name.length <= SENDER_NAME_LENGTH && SENDER_NAME.test(name);
 }
 
 function pathOf(agentId: string, sender: string): string {

@@ -1,11 +1,12 @@
 import { parseJsonBody, ports, type RequestHead } from "@portico/core";
 import { agentWebhookContract } from "../contract.ts";
-import { senderErrors, triggerErrors } from "../errors.ts";
+import { notificationErrors } from "../errors.ts";
 import { TIMESTAMP_TOLERANCE_MS } from "../limits.ts";
 import { notificationFields } from "../senders/notification-fields.ts";
 import { readNotification } from "../senders/read-notification.ts";
-import { type SenderKind, verifySignature, type VerifiedRequest } from "../senders/verify-signature.ts";
-import { acceptEvent, countingRefusals, takenEvents, toTriggerError } from "./accept-event.ts";
+import type { SenderKind } from "../senders/sender-rules.ts";
+import { verifySignature, type VerifiedRequest } from "../senders/verify-signature.ts";
+import { acceptEvent, countingRefusals, takenEvents, toArrivalError } from "./accept-event.ts";
 import type { WebhookHandlers, WebhookServices } from "./webhook-services.ts";
 
 const FORM = "application/x-www-form-urlencoded";
@@ -21,7 +22,7 @@ export function receive(services: WebhookServices): WebhookHandlers["receive"] {
       const found = await reached(senders.find(agent.id, params.sender));
       if (!found) throw fail.sender_not_found();
       const { sender, kind, events: mapped, secrets } = found;
-      if (kind !== "github" && isForm(head)) throw triggerErrors.unsupported_media_type();
+      if (kind !== "github" && isForm(head)) throw fail.unsupported_media_type();
       // The signed bytes cannot be made again from a text that is not UTF-8.
       if (text === undefined) throw fail.invalid_json();
       const request = { header: (name: string) => head.header(name), body: text };
@@ -49,9 +50,9 @@ export function receive(services: WebhookServices): WebhookHandlers["receive"] {
 
 /** Throws `invalid_signature`, and `timestamp_outside_tolerance` for a request that may be the repetition of an old one. */
 function inTime({ clock }: WebhookServices, verified: VerifiedRequest | undefined): VerifiedRequest {
-  if (!verified) throw senderErrors.invalid_signature();
+  if (!verified) throw notificationErrors.invalid_signature();
   const { signedAt = clock.now() } = verified;
-  if (Math.abs(clock.now() - signedAt) > TIMESTAMP_TOLERANCE_MS) throw senderErrors.timestamp_outside_tolerance();
+  if (Math.abs(clock.now() - signedAt) > TIMESTAMP_TOLERANCE_MS) throw notificationErrors.timestamp_outside_tolerance();
   return verified;
 }
 
@@ -68,6 +69,8 @@ async function reached<T>(reading: Promise<T>): Promise<T> {
   try {
     return await reading;
   } catch (error) {
-    throw error instanceof ports.SealBroken ? senderErrors.sender_secret_unreadable(undefined, {}, error) : toTriggerError(error);
+    throw error instanceof ports.SealBroken
+      ? notificationErrors.sender_secret_unreadable(undefined, {}, error)
+      : toArrivalError(error);
   }
 }

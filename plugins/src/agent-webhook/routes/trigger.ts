@@ -2,7 +2,7 @@ import { bearerToken, firstCharacters, parseJsonBody, type RequestHead } from "@
 import { agentWebhookContract } from "../contract.ts";
 import { triggerErrors } from "../errors.ts";
 import { REPEATED_NAME_LENGTH } from "../limits.ts";
-import { acceptEvent, countingRefusals, takenEvents, toTriggerError } from "./accept-event.ts";
+import { acceptEvent, countingRefusals, takenEvents, toArrivalError } from "./accept-event.ts";
 import type { WebhookHandlers, WebhookServices } from "./webhook-services.ts";
 
 /** Accepts an event: the agent works on it in the background (specification 4.4). */
@@ -27,7 +27,7 @@ async function authenticate(
   signal: AbortSignal,
 ): Promise<void> {
   const presented = bearerToken(head) ?? "";
-  const isSecret = await secrets.check(agentId, presented).catch((error: unknown) => Promise.reject(toTriggerError(error)));
+  const isSecret = await secrets.check(agentId, presented).catch((error: unknown) => Promise.reject(toArrivalError(error)));
   if (isSecret) return;
   if (isSecret === false) throw triggerErrors.invalid_webhook_secret();
   if (mode === "remote") throw triggerErrors.webhook_secret_required();

@@ -1,7 +1,7 @@
 import { type AuditWriter, type Guard, type Handlers, ownerGuard, ports, type Secret } from "@portico/core";
 import type { AgentWebhookSettings } from "../config.ts";
 import type { agentWebhookContract } from "../contract.ts";
-import { managementErrors, triggerErrors } from "../errors.ts";
+import { arrivalErrors, managementErrors } from "../errors.ts";
 import type { SenderRecords } from "../senders/sender-records.ts";
 import type { WebhookDocument } from "../webhook-document.ts";
 import type { WebhookSecrets } from "../webhook-secrets.ts";
@@ -51,7 +51,7 @@ export function managementGuard(
 export function agentGuard(agents: ports.Agents): Guard<Promise<ports.Agent>> {
   return async ({ params }) => {
     const agent = await agents.find(params["agent_id"] ?? "");
-    if (!agent) throw triggerErrors.agent_not_found();
+    if (!agent) throw arrivalErrors.agent_not_found();
     return agent;
   };
 }

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { isRecord } from "@portico/core/contract";
-import type { SenderKind, SignedRequest, VerifiedRequest } from "./verify-signature.ts";
+import type { SenderKind } from "./sender-rules.ts";
+import type { SignedRequest, VerifiedRequest } from "./verify-signature.ts";
 
 /** What a sender tells, in the terms of its vendor. */
 export interface Notification {

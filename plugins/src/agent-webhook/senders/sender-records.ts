@@ -1,6 +1,7 @@
-import { type AuditWriter, ports, readPages, type Secret } from "@portico/core";
+import type { AuditWriter, ports, Secret } from "@portico/core";
+import { sealAgain } from "@portico/core/kit";
 import { FORMER_SECRET_MS } from "../limits.ts";
-import type { SenderKind } from "./verify-signature.ts";
+import type { SenderKind } from "./sender-rules.ts";
 
 /** A sender of an agent's notifications, as it is stored. */
 interface StoredSender {
@@ -58,9 +59,9 @@ export function createSenderRecords({
 }) {
   const stored = records.collection<StoredSender>({ name: "webhook-senders", indexes: { by_agent: ["agentId"] } });
   const open = async ({ agentId, sender, sealed }: StoredSender): Promise<readonly KeptSecret[]> =>
-    JSON.parse(await sealing.open(contextOf(agentId, sender), sealed)) as readonly KeptSecret[];
+    JSON.parse(await sealing.open(contextOfSender(agentId, sender), sealed)) as readonly KeptSecret[];
   const seal = (agentId: string, sender: string, secrets: readonly KeptSecret[]) =>
-    sealing.seal(contextOf(agentId, sender), JSON.stringify(secrets));
+    sealing.seal(contextOfSender(agentId, sender), JSON.stringify(secrets));
 
   return {
     /** The senders of an agent, by their names; at most `limit`. */
@@ -118,17 +119,9 @@ export function createSenderRecords({
       return true;
     },
     /** Seals the secrets again that were sealed with an earlier key of the instance. */
-    async sealAgain(closing: AbortSignal): Promise<void> {
-      for await (const page of readPages(stored, {})) {
-        for (const { id, version, value } of page) {
-          if (closing.aborted) return;
-          const { agentId, sender, sealed } = value;
-          if (!(await sealing.isOutdated(sealed))) continue;
-          const again = await seal(agentId, sender, await open(value));
-          // A conflict: the sender was changed meanwhile, and its secrets were sealed with the present key.
-          await stored.put(id, { ...value, sealed: again }, version).catch(orConflict);
-        }
-      }
+    sealAgain: (closing: AbortSignal): Promise<void> => {
+      const contextOf = (_id: string, { agentId, sender }: StoredSender) => contextOfSender(agentId, sender);
+      return sealAgain({ collection: stored, contextOf }, sealing, closing);
     },
     /** False for an unknown sender. */
     async remove(agentId: string, sender: string, by: ports.AuditActor): Promise<boolean> {
@@ -141,10 +134,6 @@ export function createSenderRecords({
   };
 }
 
-function orConflict(error: unknown): void {
-  if (!(error instanceof ports.RecordConflict)) throw error;
-}
-
 function toSender({ sender, kind, events }: StoredSender): Sender {
   return { sender, kind, events: new Map(events) };
 }
@@ -153,6 +142,6 @@ function idOf(agentId: string, sender: string): string {
   return `${agentId}/${sender}`;
 }
 
-function contextOf(agentId: string, sender: string): string {
+function contextOfSender(agentId: string, sender: string): string {
   return `webhook-sender:${idOf(agentId, sender)}`;
 }

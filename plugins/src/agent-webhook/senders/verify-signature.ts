@@ -1,7 +1,5 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-
-/** Whose rules of signatures a sender follows. */
-export type SenderKind = "github" | "slack" | "standard" | "stripe";
+import type { SenderKind } from "./sender-rules.ts";
 
 /** What was signed, and where the signature is. */
 export interface SignedRequest {
@@ -56,14 +54,6 @@ export function verifySignature(
   }
   return isValid ? verified : undefined;
 }
-
-/** Whether a text can be the secret of a sender of this kind. */
-export function isSenderSecret(kind: SenderKind, secret: string): boolean {
-  return kind === "standard" ? STANDARD_SECRET.test(secret) : secret.length > 0;
-}
-
-/** Base64 with an optional prefix. */
-const STANDARD_SECRET = /^(?:whsec_)?[A-Za-z0-9+/]+={0,2}$/;
 
 const PARTS: Readonly<Record<SenderKind, (request: SignedRequest) => Parts | undefined>> = {
   /** https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries */

@@ -1,4 +1,5 @@
-import { ports, readPages, writeAgain } from "@portico/core";
+import { type ports, readPages, writeAgain } from "@portico/core";
+import { undefinedAtConflict } from "@portico/core/kit";
 import type { Approval } from "../approvals/approval.ts";
 import { type TurnWait, type TurnWaits, withApprovals, withoutApprovals } from "../approvals/turn-waits.ts";
 import type { LogLine, Pausing } from "../execution/pause-turn.ts";
@@ -276,7 +277,8 @@ export function createBackgroundRecords(given: {
     /** The turn is not in the engine's queue: it was stopped there, or its acceptance failed. Idempotent. */
     async forgetStopped(runId: string): Promise<void> {
       const { run, record } = await read(runId);
-      if (record && (!run || hasEnded(run))) await open.remove(runId, record.version).catch(orChanged);
+      // A conflict: its end, or a new turn with the same key, was stored meanwhile.
+      if (record && (!run || hasEnded(run))) await open.remove(runId, record.version).catch(undefinedAtConflict);
     },
 
     /** Why a turn is to stop. */
@@ -298,11 +300,6 @@ export function createBackgroundRecords(given: {
 
 /** The end of a turn that was stopped before its agent said anything. */
 const interrupted = (reason: string): TurnEnd => ({ ...nothing, status: "interrupted", reason });
-
-/** Its end, or a new turn with the same key, was stored meanwhile. */
-function orChanged(error: unknown): void {
-  if (!(error instanceof ports.RecordConflict)) throw error;
-}
 
 /** Whether this attempt of a turn has ended, or may not begin. */
 function isOver(turn: AcceptedTurn, { run, record }: Found): boolean {

@@ -1,4 +1,5 @@
-import { ports, readPages } from "@portico/core";
+import { type ports, readPages } from "@portico/core";
+import { undefinedAtConflict } from "@portico/core/kit";
 import type { UserMessage } from "../turns/user-message.ts";
 import type { AcceptedTurn } from "./background-turn.ts";
 
@@ -44,7 +45,8 @@ export function createDeliveries({
      * no streams.
      */
     async note(agentId: string): Promise<void> {
-      if (!(await sweeps.get(agentId))) await sweeps.put(agentId, { next: 1 }, "absent").catch(orNoted);
+      // A conflict: another process noted it meanwhile.
+      if (!(await sweeps.get(agentId))) await sweeps.put(agentId, { next: 1 }, "absent").catch(undefinedAtConflict);
     },
 
     /** The noted agents, removed ones included, in pages. */
@@ -95,11 +97,6 @@ export function createDeliveries({
       return { items: items(), total };
     },
   };
-}
-
-/** Another process noted it meanwhile. */
-function orNoted(error: unknown): void {
-  if (!(error instanceof ports.RecordConflict)) throw error;
 }
 
 const streamOf = (agentId: string): string => `deliveries/${agentId}`;

@@ -120,19 +120,19 @@ export function createAdmission(given: {
         throw toServiceError(error);
       }
     },
-    /** Chooses the branch that the next turn of a conversation continues. False if `mayChoose` denies it, or there is no such conversation. */
-    async chooseBranch(conversationId: string, branch: number, mayChoose: (userId: string) => boolean): Promise<boolean> {
+    /** Chooses the branch that the next turn of a conversation continues. False if there is no such conversation. */
+    async chooseBranch(conversationId: string, branch: number): Promise<boolean> {
       try {
-        return await writeAgain(() => choose(conversationId, branch, mayChoose));
+        return await writeAgain(() => choose(conversationId, branch));
       } catch (error) {
         throw toServiceError(error);
       }
     },
   };
 
-  async function choose(conversationId: string, branch: number, mayChoose: (userId: string) => boolean): Promise<boolean> {
+  async function choose(conversationId: string, branch: number): Promise<boolean> {
     const stored = await conversations.find(conversationId);
-    if (!stored || !mayChoose(stored.value.userId)) return false;
+    if (!stored) return false;
     if (stored.value.clearing) throw agentErrors.conversation_busy();
     const branches = await conversations.branches.find(conversationId);
     const before = branches?.value.jumps ?? [];

@@ -51,9 +51,7 @@ export function listMessages({ log, runtime }: ConversationServices): Conversati
 export function chooseBranch({ runtime }: ConversationServices): ConversationHandlers["chooseBranch"] {
   const { admission, conversations } = runtime;
   return async ({ params, body: { branch }, who }) => {
-    const mayChoose = (userId: string) => who.role === "owner" || who.userId === userId;
-    const isChosen =
-      (await ownConversation(conversations, who, params.id)) && (await admission.chooseBranch(params.id, branch, mayChoose));
+    const isChosen = (await ownConversation(conversations, who, params.id)) && (await admission.chooseBranch(params.id, branch));
     if (!isChosen) throw agentErrors.conversation_not_found();
     return { conversationId: params.id, branch };
   };

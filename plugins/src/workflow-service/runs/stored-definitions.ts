@@ -1,4 +1,5 @@
-import { ports, readPages, writeAgain } from "@portico/core";
+import { type ports, readPages, writeAgain } from "@portico/core";
+import { undefinedAtConflict } from "@portico/core/kit";
 import type { Definition } from "../definition/definition.ts";
 
 interface StoredDefinition {
@@ -84,7 +85,7 @@ export function createStoredDefinitions(given: {
           if (closing.aborted || value.usedUntil > unused) return;
           if (await isUsed(id)) continue;
           // A conflict: a run is about to start with it.
-          await stored.remove(id, version).catch(orConflict);
+          await stored.remove(id, version).catch(undefinedAtConflict);
         }
       }
     },
@@ -111,8 +112,4 @@ export function createStoredDefinitions(given: {
       };
     },
   };
-}
-
-function orConflict(error: unknown): void {
-  if (!(error instanceof ports.RecordConflict)) throw error;
 }

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { hasMoreLevels, ports, type RequestHead } from "@portico/core";
-import { idempotencyKeyOf } from "@portico/core/kit";
+import { idempotencyKeyOf, undefinedAtConflict } from "@portico/core/kit";
 import canonicalize from "canonicalize";
 import { workflowErrors } from "../contracts/errors.ts";
 import { IDEMPOTENCY_MS } from "../contracts/limits.ts";
@@ -77,15 +77,11 @@ export function createKeyedStarts({
         const { items } = await keys.query({ order, limit: SWEPT_AT_ONCE });
         const old = items.filter(({ value }) => value.until <= clock.now());
         // A conflict: the key was just used again.
-        for (const { id, version } of old) await keys.remove(id, version).catch(orConflict);
+        for (const { id, version } of old) await keys.remove(id, version).catch(undefinedAtConflict);
         isMore = old.length === SWEPT_AT_ONCE;
       }
     },
   };
-}
-
-function orConflict(error: unknown): void {
-  if (!(error instanceof ports.RecordConflict)) throw error;
 }
 
 function digestOf(text: string): string {

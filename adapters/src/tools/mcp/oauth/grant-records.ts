@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { ports, readPages } from "@portico/core";
+import { ports } from "@portico/core";
+import { sealAgain, undefinedAtConflict } from "@portico/core/kit";
 
 /** The access to an account, as it is sealed. */
 export interface Access {
@@ -202,29 +203,13 @@ export class GrantRecords {
   /** Seal the grants and clients again that were sealed with an earlier key of the instance. */
   async sealAgain(closing: AbortSignal): Promise<void> {
     const { grants, clients } = this.#stored;
-    await this.#sealAgainIn(grants, "mcp-grant", closing);
-    await this.#sealAgainIn(clients, "mcp-client", closing);
-  }
-
-  async #sealAgainIn<T extends { readonly server: string; readonly sealed?: string | undefined }>(
-    collection: ports.Collection<T & { readonly renewingUntil?: number | undefined }>,
-    kind: string,
-    closing: AbortSignal,
-  ): Promise<void> {
-    for await (const page of readPages(collection, {})) {
-      for (const { id, version, value } of page) {
-        if (closing.aborted) return;
-        const { server, sealed, renewingUntil = 0 } = value;
-        if (server !== this.#server || sealed === undefined) continue;
-        // A write would refuse the new tokens of a renewal. They are sealed with the present key.
-        if (renewingUntil > this.#clock.now() || !(await this.#sealing.isOutdated(sealed))) continue;
-        const opened = await this.#open<object>(`${kind}:${id}`, sealed);
-        if (opened === undefined) continue;
-        const again = await this.#sealing.seal(`${kind}:${id}`, JSON.stringify(opened));
-        // A conflict: it was written meanwhile.
-        await collection.put(id, { ...value, sealed: again }, version).catch(undefinedAtConflict);
-      }
-    }
+    const isOther = ({ server }: { readonly server: string }) => server !== this.#server;
+    // A write would refuse the new tokens of a renewal. They are sealed with the present key.
+    const isRenewing = ({ renewingUntil = 0 }: StoredGrant) => renewingUntil > this.#clock.now();
+    const sealing = this.#sealing;
+    const leavesOut = (grant: StoredGrant) => isOther(grant) || isRenewing(grant);
+    await sealAgain({ collection: grants, contextOf: (id) => `mcp-grant:${id}`, leavesOut }, sealing, closing);
+    await sealAgain({ collection: clients, contextOf: (id) => `mcp-client:${id}`, leavesOut: isOther }, sealing, closing);
   }
 
   #idOf(userId: string | undefined): string {
@@ -251,8 +236,4 @@ export class GrantRecords {
 
 function hashed(text: string): string {
   return createHash("sha256").update(text).digest("hex");
-}
-
-function undefinedAtConflict(error: unknown): undefined {
-  if (!(error instanceof ports.RecordConflict)) throw error;
 }
