@@ -25,7 +25,7 @@ const auth = v.pipe(
       v.pipe(
         v.picklist(["instance", "user"]),
         v.description(
-          "Whose account is used: `instance` is one account for all users, which the owner connects. With `user`, each user connects an own one.",
+          "Whose account is used: `instance` is one account for all users, which the owner connects. With `user`, each user connects their own.",
         ),
       ),
       "instance",

@@ -42,7 +42,7 @@ export const mcpAccountTools = defineAdapter({
   },
 });
 
-/** Each user has a connection with an own account, and gets its tools. */
+/** Each user has a connection with their own account, and gets its tools. */
 async function openUserSource(
   server: McpServer,
   { rotation, ...options }: McpToolsOptions,

@@ -24,7 +24,7 @@ export interface ToolSource {
 
 /** How a person gives a source access to an account at its service, by OAuth 2.1. No function returns or logs a token. */
 export interface ToolAuthorization {
-  /** `instance`: one account for all users. `user`: each user connects an own account, and `userId` is required everywhere. */
+  /** `instance`: one account for all users. `user`: each user connects their own account, and `userId` is required everywhere. */
   readonly per: "instance" | "user";
   /** Whether the account is connected now. */
   status(userId?: string): Promise<ToolGrant>;

@@ -61,7 +61,7 @@ export async function statuses(flags: SettingsFlags) {
   const { settings } = await readSettings(flags);
   const found = [];
   for (const [server, { auth }] of Object.entries(settings.mcpServers)) {
-    // Each user has an own account.
+    // Each user has their own account.
     if (auth?.per !== "instance") continue;
     const grant: ports.ToolGrant = hasStore(settings)
       ? await withAuthorization(settings, server, (authorization) => authorization.status())
@@ -87,11 +87,11 @@ function ownAuthOf({ mcpServers }: PlatformSettings, server: string) {
   );
 }
 
-/** Throws CommandFailed (64) if each user has an own account, which only the user connects. */
+/** Throws CommandFailed (64) if each user has their own account, which only the user connects. */
 function instanceAuthOf(settings: PlatformSettings, server: string): void {
   if (ownAuthOf(settings, server).auth.per === "instance") return;
   throw new CommandFailed(
-    `Each user connects an own account of "${server}": in the console, or with the calls of /api/tool-accounts`,
+    `Each user connects their own account of "${server}": in the console, or with the calls of /api/tool-accounts`,
     EXIT.usage,
   );
 }

@@ -23,7 +23,7 @@ afterEach(() => server.close());
 
 const auth = { type: "oauth" as const, per: "user" as const, allow: [] };
 
-it("a user gets the tools of an MCP server with an own account, and other users do not get them", async () => {
+it("a user gets the tools of an MCP server with their own account, and other users do not get them", async () => {
   const shop = mcpAccountTools({ id: "shop", url: server.url, auth });
   await using looped = await startLoopedAgents(
     { seller: { provider: "messages", model: "echo-large", tools: ["shop/greet"] } },
@@ -131,5 +131,5 @@ it("an account of a user is exported without its tokens, and erased with the use
   expect(JSON.parse(erased.stdout)).toMatchObject({ accounts: 1 });
   expect((await call("GET", "")).accounts).toMatchObject([{ state: "not_connected" }]);
   const { code, stderr } = await portico("mcp login shop");
-  expect([code, stderr]).toEqual([64, expect.stringContaining("Each user connects an own account")]);
+  expect([code, stderr]).toEqual([64, expect.stringContaining("Each user connects their own account")]);
 });

@@ -40,7 +40,7 @@ const ofOne = { unauthorized, owner_required, user_required, unknown_source };
 const account = v.object({
   /** The source of tools: the name of an MCP server. */
   sourceId: text,
-  /** `instance`: one account for all users, which the owner connects. `user`: each user connects an own account. */
+  /** `instance`: one account for all users, which the owner connects. `user`: each user connects their own account. */
   per: v.picklist(["instance", "user"]),
   /** `ended`: the service refused the access, so it must be connected again. */
   state: v.picklist(["connected", "not_connected", "ended"]),

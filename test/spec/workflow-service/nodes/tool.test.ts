@@ -173,7 +173,7 @@ describe("tool: of an MCP server", () => {
     expect(away.check({ tool: "shop/greet" })).toEqual([]);
   });
 
-  it("says `connect_again` after the account was revoked, and to runs of users without an own account", async () => {
+  it("says `connect_again` after the account was revoked, and to runs of users without their own account", async () => {
     const server = await startMcpAccountServer();
     const dir = temporaryFolder();
     for (const per of ["instance", "user"] as const) {
