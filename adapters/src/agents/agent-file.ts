@@ -61,6 +61,24 @@ const schedule = v.pipe(
   v.check(({ timeZone, cron }) => timeZone === undefined || cron !== undefined, "a time zone only with cron"),
 );
 
+const memoryOptions = objectOnly(
+  v.strictObject({
+    maxDocuments: v.optional(described(v.pipe(count, v.maxValue(100)), "Most documents of each user. Default: 50.")),
+    maxCharacters: v.optional(
+      described(
+        v.pipe(v.number(), v.safeInteger(), v.minValue(100), v.maxValue(10_000)),
+        "Most characters of each document. Default: 4000.",
+      ),
+    ),
+    inPrompt: v.optional(
+      described(
+        v.picklist(["index", "documents", "nothing"]),
+        "What the model gets of it with its instructions: names and first lines, whole documents up to 20,000 characters, or nothing. Default: `index`.",
+      ),
+    ),
+  }),
+);
+
 /** The fields that are read. Other fields of the file are allowed, because people and other programs store more in it. */
 const fields = {
   name: described(v.pipe(v.string(), v.trim(), v.nonEmpty(), maxCharacters(1_000)), "The agent's name for people."),
@@ -118,6 +136,15 @@ const fields = {
   tools: v.optional(described(list, "IDs of the tools that its turns may use.")),
   toolPolicy: v.optional(described(toolPolicySchema, "Which of its tools need a person's approval.")),
   skills: v.optional(described(list, "Paths below the agent's folder.")),
+  memory: v.optional(
+    described(
+      v.union(
+        [v.boolean(), memoryOptions],
+        "true, false, or an object with maxDocuments (1-100), maxCharacters (100-10,000) and inPrompt (index, documents or nothing)",
+      ),
+      "Whether it remembers documents of each user across conversations. Default: no.",
+    ),
+  ),
   schedules: v.optional(
     described(
       v.pipe(
@@ -181,10 +208,11 @@ export function readAgentText(id: string, json: string): AgentText {
   }
   const { ui, avatar, webhooks } = given as Record<string, unknown>;
   const known = found as { readonly [K in keyof typeof fields]?: v.InferOutput<(typeof fields)[K]> };
-  const { schedules, ...plain } = known;
+  const { schedules, memory, ...plain } = known;
   const definition: ports.AgentDefinition = {
     ...plain,
     ...(schedules && { schedules: schedules.map(toSchedule) }),
+    ...(memory && { memory: memory === true ? {} : memory }),
     name: known.name ?? id,
     engine: known.engine ?? "loop",
     tools: known.tools ?? [],

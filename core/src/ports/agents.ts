@@ -76,7 +76,7 @@ export interface AgentProblem {
 /** The parts of an agent whose problems can be found. */
 export interface CheckedAgent {
   readonly id: string;
-  readonly definition: Pick<AgentDefinition, "tools" | "skills" | "outputSchema">;
+  readonly definition: Pick<AgentDefinition, "tools" | "skills" | "outputSchema" | "memory">;
 }
 
 /** What a list of agents contains. */
@@ -133,6 +133,8 @@ export interface AgentDefinition {
   readonly toolPolicy?: ToolPolicy | undefined;
   /** Paths below the agent's folder. */
   readonly skills: readonly string[];
+  /** What it may remember of each user across conversations. Absent: nothing. */
+  readonly memory?: AgentMemory | undefined;
   /** When it works by itself (extension). */
   readonly schedules?: readonly AgentSchedule[] | undefined;
   readonly heartbeat?: { readonly enabled: boolean; readonly everyMs: number; readonly prompt: string } | undefined;
@@ -143,6 +145,16 @@ export interface AgentDefinition {
   readonly avatar?: unknown;
   /** Unparsed content of the file. The webhook area reads and checks it. */
   readonly webhooks?: unknown;
+}
+
+/** The memory of an agent. Default of each bound: as the runtime of turns says. */
+export interface AgentMemory {
+  /** Documents of each user. */
+  readonly maxDocuments?: number | undefined;
+  /** Characters of each document. */
+  readonly maxCharacters?: number | undefined;
+  /** What the model gets of it with its instructions: names and first lines (the default), whole documents up to a budget, or nothing. */
+  readonly inPrompt?: "index" | "documents" | "nothing" | undefined;
 }
 
 /** Background turns of an agent at planned times. */

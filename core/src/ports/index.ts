@@ -25,6 +25,7 @@ export {
   type AgentEffort,
   type AgentSchedule,
   type AgentLimits,
+  type AgentMemory,
   type AgentTextProblem,
   type CheckedAgent,
   type AgentTexts,

@@ -73,6 +73,14 @@ export const turnsSettings = {
     ),
     "forever",
   ),
+  keepMemories: v.optional(
+    fromEnv(
+      "PORTICO_AGENT_KEEP_MEMORIES",
+      keeping(),
+      "How long what an agent remembers of a user is kept after its last change.",
+    ),
+    "forever",
+  ),
   toolPolicy: v.optional(toolPolicy, {}),
 };
 

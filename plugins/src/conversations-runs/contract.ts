@@ -6,6 +6,7 @@ import { turnEvents } from "./channel.ts";
 import { agentEnvelope } from "./envelope.ts";
 import { agentErrors } from "./errors.ts";
 import { QUERY_BYTES, TITLE_LENGTH } from "./limits.ts";
+import { memoryRoutes } from "./memory-contract.ts";
 import { storedTrace } from "./trace-entry.ts";
 import { askBody, askResult, followUpBody, lookupBody, lookupResult, startBody } from "./query-contract.ts";
 
@@ -365,6 +366,7 @@ export const conversationsRunsContract = defineContract(
       errors: { unauthorized, invalid_pagination, run_not_found },
     },
     ...approvalRoutes,
+    ...memoryRoutes,
     start: {
       method: "POST",
       path: "/api/query/start",

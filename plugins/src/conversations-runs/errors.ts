@@ -48,5 +48,14 @@ export const agentErrors = defineErrors({
   approval_not_found: { status: 404, message: "There is no such call, or it never waited for a decision" },
   approval_decided: { status: 409, message: "The call is decided already, or its turn has ended", details: { retryable: false } },
   consent_not_found: { status: 404, message: "There is no such consent" },
+  memory_not_found: { status: 404, message: "The agent remembers no document of this name" },
+  memory_off: { status: 409, message: "The agent does not exist, or its agent.json does not switch its memory on" },
+  memory_full: { status: 409, message: "The agent may not remember more documents: erase one first" },
+  memory_changed: { status: 412, message: "The document is not as the request names it: read it again" },
+  memory_too_long: { status: 413, message: "The agent may not remember documents as long as this" },
+  precondition_required: {
+    status: 428,
+    message: "Send If-Match with the ETag of the document that you replace, or If-None-Match: *",
+  },
   registry_unavailable: { status: 503, message: "The admission could not be confirmed: look it up before submitting again" },
 });

@@ -127,6 +127,16 @@ export const MOST_BRANCH_JUMPS = 256;
 /** Characters of a summary that a conversation keeps. */
 export const SUMMARY_CHARACTERS = 256 * 1024;
 
+/** Of what an agent remembers of a user: documents and characters of each, by default and at most; characters of a document's name. */
+export const MEMORY_DOCUMENTS = 50;
+export const MEMORY_DOCUMENTS_MAXIMUM = 100;
+export const MEMORY_CHARACTERS = 4000;
+export const MEMORY_CHARACTERS_MAXIMUM = 10_000;
+export const MEMORY_NAME_CHARACTERS = 64;
+/** Of the same: characters of a first line that the model is shown, and of the texts that it is shown with its instructions. */
+export const MEMORY_LINE_CHARACTERS = 100;
+export const MEMORY_SHOWN_CHARACTERS = 20_000;
+
 /** Delegation from run to run (open points 10). */
 export const DELEGATION_DEPTH = 4;
 

@@ -10,6 +10,7 @@ import { listAgents } from "./routes/agents.ts";
 import { askAgent, followQuery } from "./routes/ask.ts";
 import { decideApproval, listApprovals, listConsents, revokeConsent } from "./routes/approvals.ts";
 import { chooseBranch, clearConversation, listConversations, listMessages, readRunningTurn } from "./routes/conversations.ts";
+import { memoryCalls } from "./routes/memory.ts";
 import { handshake } from "./routes/handshake.ts";
 import { followUp, lookUpQuery, startQuery } from "./routes/queries.ts";
 import { changeRun, listRuns, readReceipts, readRun, readTrace, runAgain, runtimeState } from "./routes/runs.ts";
@@ -58,6 +59,7 @@ export const conversationsRuns = definePlugin({
     decideApproval: decideApproval(services),
     consents: listConsents(services),
     revokeConsent: revokeConsent(services),
+    ...memoryCalls(services),
     start: startQuery(services),
     followUp: followUp(services),
     lookup: lookUpQuery(services),

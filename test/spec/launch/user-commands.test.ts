@@ -29,7 +29,7 @@ let silent: Server | undefined;
 beforeEach(() => {
   folder = temporaryFolder();
   mkdirSync(join(folder.path, "agents", "helper"), { recursive: true });
-  writeFileSync(join(folder.path, "agents", "helper", "agent.json"), JSON.stringify({ name: "Helper" }));
+  writeFileSync(join(folder.path, "agents", "helper", "agent.json"), JSON.stringify({ name: "Helper", memory: true }));
 });
 afterEach(async () => {
   await service[Symbol.asyncDispose]();
@@ -61,7 +61,7 @@ const upload = async (holder: Holder, path: string, bytes: Uint8Array | string, 
   expect(answer.ok).toBe(true);
   return answer.json();
 };
-/** A user with a conversation of two turns, an attachment and media. */
+/** A user with a conversation of two turns, a remembered document, an attachment and media. */
 const fill = async (holder: Holder) => {
   const words = wordsOf(holder);
   const attachment = await upload(holder, "/api/attachments", `${words} in a file`, `${words}.txt`, "text/plain");
@@ -74,6 +74,8 @@ const fill = async (holder: Holder) => {
   const [{ conversationId } = { conversationId: "" }] = conversations;
   const again = client.submit({ agentId: "helper", prompt: `${words} again`, conversationId });
   expect((await again.ended).status).toBe("completed");
+  const remembered = { params: { id: "helper", name: words }, body: { text: words }, headers: { "if-none-match": "*" } };
+  await client.calls.writeMemory(remembered);
   const { runs } = await client.calls.runs({ query: {} });
   return { attachment, media, bytes, conversationId, runId: runs[0]!.run_id };
 };
@@ -103,7 +105,16 @@ describe("portico user export", () => {
     const dir = join(folder.path, "ada");
     const { code, stdout, stderr } = await run("export", "ada", dir, "--json");
     expect([code, stderr]).toEqual([0, ""]);
-    const counts = { runs: 1, receipts: 2, conversations: 1, messages: 4, submissions: 2, attachments: 1, media: 1 };
+    const counts = {
+      runs: 1,
+      receipts: 2,
+      conversations: 1,
+      messages: 4,
+      submissions: 2,
+      "agent-memories": 1,
+      attachments: 1,
+      media: 1,
+    };
     expect(JSON.parse(stdout)).toEqual({ userId: "ada", counts, missing: [] });
     expect(JSON.parse(readFileSync(join(dir, "export.json"), "utf8"))).toMatchObject({ format: 1, userId: "ada", counts });
     expect(lines(dir, "runs")).toMatchObject([{ run_id: runId, user_id: "ada" }]);
@@ -111,6 +122,7 @@ describe("portico user export", () => {
     expect(lines(dir, "messages").map(({ role }) => role)).toEqual(["user", "assistant", "user", "assistant"]);
     expect(lines(dir, "conversations")).toMatchObject([{ conversationId }]);
     expect(lines(dir, "submissions")).toHaveLength(2);
+    expect(lines(dir, "agent-memories")).toMatchObject([{ agentId: "helper", name: wordsOf("ada"), text: wordsOf("ada") }]);
     expect(lines(dir, "attachments")).toMatchObject([{ attachmentId: attachment.attachmentId, name: attachment.name }]);
     expect(readFileSync(join(dir, "attachments", attachment.attachmentId), "utf8")).toBe(`${wordsOf("ada")} in a file`);
     expect(readFileSync(join(dir, "media", media.mediaId))).toEqual(bytes);
@@ -161,7 +173,7 @@ describe("portico user erase", () => {
     const { code, stdout, stderr } = await run("erase", "ada", "--yes", "--json");
     expect([code, stderr]).toEqual([0, ""]);
     expect(JSON.parse(stdout)).toEqual({
-      ...{ userId: "ada", runs: 1, conversations: 1, submissions: 2, deliveries: 0 },
+      ...{ userId: "ada", runs: 1, conversations: 1, submissions: 2, deliveries: 0, memories: 1 },
       ...{ workflowRuns: 0, attachments: 1, media: 1, accounts: 0 },
     });
     expect(filesWith(service.dataDir, wordsOf("ada"))).toEqual([]);
@@ -183,7 +195,7 @@ describe("portico user erase", () => {
     await fill("ada");
     await service.stop();
     expect((await run("erase", "ada", "--yes")).stdout).toBe(
-      "Erased: 1 runs, 1 conversations, 2 submissions, 1 attachments, 1 media.\n",
+      "Erased: 1 runs, 1 conversations, 2 submissions, 1 memories, 1 attachments, 1 media.\n",
     );
     expect(filesWith(service.dataDir, wordsOf("ada"))).toEqual([]);
   });

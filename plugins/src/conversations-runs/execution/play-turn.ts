@@ -5,6 +5,8 @@ import { toolDigest } from "../approvals/digest.ts";
 import { ToolGate } from "../approvals/tool-gate.ts";
 import type { InstanceToolPolicy } from "../config.ts";
 import { ABANDONED_AFTER_MS, MAX_TURNS } from "../limits.ts";
+import type { MemoryOwner } from "../memory/memories.ts";
+import type { MemoryOfTurn } from "../memory/memory-of-turn.ts";
 import { readSkills, withSkills } from "../skills/agent-skills.ts";
 import { READ_SKILL, skillTools } from "../skills/read-skill.ts";
 import { builtInTools, type Delegate } from "../turns/built-in-tools.ts";
@@ -22,6 +24,7 @@ import type { UserMessage } from "../turns/user-message.ts";
 
 export interface PlayGiven {
   readonly clock: ports.Clock;
+  readonly records: ports.Records;
   readonly agents: ports.Agents;
   readonly agentEngines: readonly ports.AgentEngine[];
   readonly models: readonly ports.ModelProvider[];
@@ -143,13 +146,19 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd | Pause
     const skills = await readSkills(agents, agent, (skill, reason) =>
       telemetry.log.warn("A skill of an agent cannot be used", { agent: agent.id, skill, reason }),
     );
+    const { userId, agentId, runId, workflowDepth } = turn;
+    const memory = definition.memory && (await openMemory(given, { userId, agentId }, definition.memory));
     const sources = [
       builtInTools({ turn, files, room, deliver: delivering, delegate }),
       skillTools(agents, agent.id, skills),
+      ...(memory ? [memory.source] : []),
       ...tools,
     ];
-    const wanted = [...(toolIds ?? definition.tools), ...(skills.length > 0 ? [READ_SKILL] : [])];
-    const { userId, agentId, runId, workflowDepth } = turn;
+    const wanted = [
+      ...(toolIds ?? definition.tools),
+      ...(skills.length > 0 ? [READ_SKILL] : []),
+      ...(memory?.wanted(toolIds) ?? []),
+    ];
     const gate = new ToolGate({
       policy: { instance: toolPolicy, agent: definition.toolPolicy, isBackground: isBackground(turn) },
       canPause: agentEngine.canPause === true,
@@ -164,11 +173,15 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd | Pause
       said(signal, room),
       gatherTools(sources, wanted, { telemetry, written, argumentsFault, gate, userId }, signal),
     ]);
+    const skilled = withSkills(definition, skills);
+    const told = memory
+      ? await retryWhileStoreAway({ clock, signal }, () => memory.toldTo(skilled, offered.definitions))
+      : skilled;
     const caller = { userId, agentId, runId, providerId: provider, workflowDepth };
     const running = agentEngine.run(
       {
         agentId: turn.agentId,
-        agent: withSkills(definition, skills),
+        agent: told,
         provider,
         model,
         history,
@@ -233,6 +246,12 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd | Pause
     limited.leave();
     room.close();
   }
+}
+
+/** Turns of agents without a memory do not load it. */
+async function openMemory(given: PlayGiven, owner: MemoryOwner, options: ports.AgentMemory): Promise<MemoryOfTurn> {
+  const { memoryOfTurn } = await import("../memory/memory-of-turn.ts");
+  return memoryOfTurn(given, owner, options);
 }
 
 /** By name, because an engine may come with its own copy of the package. */

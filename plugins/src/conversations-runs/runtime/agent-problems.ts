@@ -1,6 +1,7 @@
 import type { ports } from "@portico/core";
 import type { SchemaChecks } from "@portico/core/kit";
 import { builtInDefinitions } from "../turns/built-in-tools.ts";
+import { MEMORY_TOOLS } from "../memory/memory-tools.ts";
 import { READ_SKILL } from "../skills/read-skill.ts";
 import { readSkills } from "../skills/agent-skills.ts";
 import { problemsOf, toolsOf } from "../turns/tool-sources.ts";
@@ -36,7 +37,8 @@ export function findAgentProblems({ agents, tools: sources, checks }: AgentProbl
     return list;
   };
 
-  const toolProblem = async (toolId: string): Promise<string | undefined> => {
+  const toolProblem = async (toolId: string, memory: ports.AgentMemory | undefined): Promise<string | undefined> => {
+    if (MEMORY_TOOLS.includes(toolId)) return memory ? undefined : "The agent has no memory: `memory` switches it on";
     if (toolId === READ_SKILL || builtInDefinitions.some(({ id }) => id === toolId)) return undefined;
     const asked = sources.filter((source) => source.owns?.(toolId) ?? true);
     const away: string[] = [];
@@ -56,7 +58,7 @@ export function findAgentProblems({ agents, tools: sources, checks }: AgentProbl
   return async ({ id, definition }) => {
     const problems: ports.AgentProblem[] = [];
     for (const name of new Set(definition.tools)) {
-      const message = await toolProblem(name);
+      const message = await toolProblem(name, definition.memory);
       if (message !== undefined) problems.push({ at: "tools", name, message });
     }
     await readSkills(agents, { id, definition }, (name, message) => problems.push({ at: "skills", name, message }));

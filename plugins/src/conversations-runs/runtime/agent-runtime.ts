@@ -13,6 +13,7 @@ import { createDeliveries } from "../background/deliveries.ts";
 import { lastReceipt, toldEnd } from "../runs/receipts.ts";
 import { Hints } from "../hints.ts";
 import { DELEGATION_DEPTH } from "../limits.ts";
+import { createMemories } from "../memory/memories.ts";
 import { type Admission, createAdmission } from "../queries/admission.ts";
 import { type ClientRequests, openClientRequests, requestKey } from "../requests/client-requests.ts";
 import { Delegations } from "../queries/delegation.ts";
@@ -194,6 +195,12 @@ export const agentRuntime = defineAdapter({
         deliveries: createDeliveries(given),
       }),
     );
+    const keepMemoriesMs = keepingMs(settings.keepMemories);
+    if (keepMemoriesMs !== undefined) {
+      const memories = createMemories(records);
+      const sweep = (closing: AbortSignal) => memories.eraseBefore(new Date(clock.now() - keepMemoriesMs).toISOString(), closing);
+      engine.chore("sweep-memories", RUNS_SWEEP, sweep);
+    }
     scope.onReady(async () => {
       await engine.ready();
       await untilInterruptedClosed({ engine, runs, conversations });

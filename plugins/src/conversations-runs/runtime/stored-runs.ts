@@ -6,6 +6,7 @@ import { openFailedTurns } from "../background/failed-turns.ts";
 import { openSaidToTurns } from "../background/said-to-turns.ts";
 import { createOpenBackgroundTurns } from "../background/background-records.ts";
 import { createConversations, messageStream } from "../conversations/conversations.ts";
+import { createMemories } from "../memory/memories.ts";
 import { type ClientRequest, clientRequests, isOpenRequest } from "../requests/client-requests.ts";
 import { receiptStream } from "../runs/receipts.ts";
 import { createRemovedRuns } from "../retention/removed-runs.ts";
@@ -33,7 +34,8 @@ export interface StoredItem {
     | "waiting-event"
     | "failed-event"
     | "approval"
-    | "consent";
+    | "consent"
+    | "memory";
   readonly value: object;
 }
 
@@ -43,6 +45,8 @@ export interface ErasedRuns {
   readonly conversations: number;
   readonly submissions: number;
   readonly deliveries: number;
+  /** Documents that agents remembered of the user. */
+  readonly memories: number;
 }
 
 /** Access to all that this area keeps of a user, for the operators of an instance. */
@@ -69,6 +73,7 @@ export function createStoredRuns(given: StoredRunsGiven): StoredRuns {
   const conversations = createConversations(records);
   const waits = createTurnWaits({ records, runs });
   const consents = createConsents(records);
+  const memories = createMemories(records);
   const removed = createRemovedRuns({ records, log, runs, conversations, waits });
   const deliveries = createDeliveries(given);
   const requests = records.collection<ClientRequest>(clientRequests);
@@ -123,6 +128,10 @@ export function createStoredRuns(given: StoredRunsGiven): StoredRuns {
       for await (const { agentId, delivery } of deliveriesOf(userId, signal))
         yield { kind: "delivery", value: { agentId, ...delivery } };
       for await (const page of consents.of(userId)) for (const value of page) yield { kind: "consent", value };
+      for await (const page of memories.ofUser(userId)) {
+        for (const { agentId, documents } of page)
+          for (const document of documents) yield { kind: "memory", value: { agentId, ...document } };
+      }
       // Those that execute have a run, but no receipt yet.
       for await (const { runId, agentId, prompt, origin, isAsked } of open.ofUser(userId)) {
         const told = isAsked ? (await said.get(runId))?.value : undefined;
@@ -130,7 +139,7 @@ export function createStoredRuns(given: StoredRunsGiven): StoredRuns {
       }
     },
     async erase(userId, signal) {
-      const erased = { runs: 0, conversations: 0, submissions: 0, deliveries: 0 };
+      const erased = { runs: 0, conversations: 0, submissions: 0, deliveries: 0, memories: 0 };
       await removed.finish(signal);
       // Their owner is known by their run: they go first.
       const found = new Map<string, number[]>();
@@ -164,6 +173,7 @@ export function createStoredRuns(given: StoredRunsGiven): StoredRuns {
         if (await requests.remove(id, version).catch(orChanged)) erased.submissions++;
       }
       for await (const page of consents.of(userId)) for (const { id } of page) await consents.remove(id);
+      erased.memories = await memories.eraseUser(userId);
       return erased;
     },
   };

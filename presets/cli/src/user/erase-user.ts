@@ -30,6 +30,7 @@ interface ErasedUser {
   readonly conversations: number;
   readonly submissions: number;
   readonly deliveries: number;
+  readonly memories: number;
   readonly workflowRuns: number;
   readonly attachments: number;
   readonly media: number;
@@ -51,6 +52,7 @@ export async function eraseUser(
     conversations: 0,
     submissions: 0,
     deliveries: 0,
+    memories: 0,
     workflowRuns: 0,
     attachments: 0,
     media: 0,

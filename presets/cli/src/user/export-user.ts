@@ -29,6 +29,7 @@ const FILES = {
   "failed-event": "failed-events",
   approval: "approvals",
   consent: "tool-consents",
+  memory: "agent-memories",
   "workflow-run": "workflow-runs",
   "workflow-history": "workflow-history",
   "workflow-file": "workflow-files",

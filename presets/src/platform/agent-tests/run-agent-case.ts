@@ -92,9 +92,14 @@ export async function runAgentCase(test: AgentCase, given: AgentCaseGiven): Prom
     signal = NEVER,
     limitMs = CASE_MS,
   } = given;
-  const { provider = SCRIPTED, model = SCRIPTED, tools: named } = agent.definition;
+  const { provider = SCRIPTED, model = SCRIPTED } = agent.definition;
+  const remembered = MEMORY_TOOLS.filter((toolId) => Object.hasOwn(test.tools, toolId));
+  const named = [...agent.definition.tools, ...remembered];
   const answers = test.model ?? [];
-  const text = real ? withModel(agent.text, real) : agent.text;
+  const text = withChanges(agent.text, {
+    ...(real && { provider: real.provider, model: real.model }),
+    ...(remembered.length > 0 && { memory: false, tools: named }),
+  });
   const missed = new Set<string>();
   const script: ModelScript = { calls: 0, toolCalls: 0 };
   const tools = scriptedTools({ definitions, answers: test.tools, named, missed: (toolId) => missed.add(toolId) });
@@ -280,9 +285,13 @@ function added(before: FoundTurn, last: FoundTurn): FoundTurn {
 }
 
 /** The same `agent.json` with this model. */
-function withModel(text: string, { provider, model }: PlayedModel): string {
+/** Of an agent that remembers its user. They are executed on an empty memory, unless the case answers one of them. */
+const MEMORY_TOOLS: readonly string[] = ["ListMemory", "ReadMemory", "WriteMemory", "EraseMemory"];
+
+function withChanges(text: string, changes: object): string {
+  if (Object.keys(changes).length === 0) return text;
   const definition = JSON.parse(withoutByteOrderMark(text)) as object;
-  return JSON.stringify({ ...definition, provider, model });
+  return JSON.stringify({ ...definition, ...changes });
 }
 
 function withSkills(adapter: Adapter, { id, skillFile }: TestedAgent): Adapter {
