@@ -15,6 +15,8 @@ export const CREDENTIAL_PREFIXES = {
   executionGrant: "grant_",
   editingGrant: "edit_",
   approvalLink: "approval_",
+  /** The address of a `callback` node of a workflow. */
+  callback: "callback_",
 } as const;
 
 /** The prefix of one kind of credentials. */

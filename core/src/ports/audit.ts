@@ -39,7 +39,7 @@ export interface AuditFact {
 export interface AuditActor {
   /**
    * The role of the caller's token. Besides: `workflow` for the workflow service's token, `grant` for an execution grant, `link`
-   * for an approval link of a gate, `agent` for an agent on behalf of its user, `command` for the command line, `instance` for the
+   * for an approval link of a gate or the address of a callback, `agent` for an agent on behalf of its user, `command` for the command line, `instance` for the
    * service itself, `unknown` for callers without a valid credential.
    */
   readonly role: Role | "workflow" | "grant" | "link" | "agent" | "command" | "instance" | "unknown";

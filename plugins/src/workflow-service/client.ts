@@ -20,8 +20,13 @@ export function caseFileOfRun(run: RunDetail, definition: string): Record<string
 export function caseOfRun(run: RunDetail): Record<string, unknown> & { readonly name: string } {
   const results = Object.entries(run.nodeResults ?? {});
   const ended = results.filter(([, { status }]) => status === "completed" || status === "failed");
-  const nodes = ended.filter(([, { type }]) => !EXECUTED_IN_CASES.has(type) && type !== "human_gate");
+  const nodes = ended.filter(([, { type }]) => !EXECUTED_IN_CASES.has(type) && type !== "human_gate" && type !== "callback");
   const gates = ended.filter(([, { type }]) => type === "human_gate");
+  const callbacks = ended.filter(([, { type }]) => type === "callback");
+  const isAnswered = ({ status, error }: NodeResult) => status === "completed" || error?.code === "callback_timeout";
+  const called = callbacks.filter(([, node]) => isAnswered(node));
+  // Their requests failed.
+  nodes.push(...callbacks.filter(([, node]) => !isAnswered(node)));
   const top = results.filter(([key, { status }]) => !isInside(key) && ENDED.includes(status));
   const { parameters, error, finalOutputs } = run;
   return {
@@ -29,6 +34,7 @@ export function caseOfRun(run: RunDetail): Record<string, unknown> & { readonly 
     ...(isFilled(parameters) && { parameters }),
     ...(nodes.length > 0 && { nodes: Object.fromEntries(nodes.map(([key, node]) => [key, answerOf(node)])) }),
     ...(gates.length > 0 && { gates: Object.fromEntries(gates.map(([key, node]) => [key, decisionOf(node)])) }),
+    ...(called.length > 0 && { callbacks: Object.fromEntries(called.map(([key, node]) => [key, eventOf(node)])) }),
     expect: {
       status: run.status,
       ...(run.status === "completed" && { outputs: finalOutputs ?? {} }),
@@ -49,6 +55,10 @@ function answerOf({ outputs, error, attempts }: NodeResult): unknown {
   const answered = { ...(status !== undefined && { status }), ...(body !== undefined && { body }) };
   // After several attempts, the last error was repeated, too.
   return { error: { code, message, ...answered, ...(attempts <= 1 && { retryable: false }) } };
+}
+
+function eventOf({ status, outputs }: NodeResult): unknown {
+  return status === "completed" ? { event: outputs ?? null } : "timeout";
 }
 
 function decisionOf({ outputs }: NodeResult): unknown {

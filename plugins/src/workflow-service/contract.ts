@@ -132,6 +132,8 @@ const nodeResult = v.object({
   startedAt: v.optional(text),
   completedAt: v.optional(text),
   durationMs: v.optional(v.number()),
+  /** Of a callback that waits: until when it takes its event. */
+  waitsUntil: v.optional(text),
 });
 
 const runFile = v.object({
@@ -200,6 +202,8 @@ const runEvents = {
   }),
   "workflow:node_error": v.object({ runId: text, nodeId: text, error: v.object({ code: text, message: text }) }),
   "workflow:human_gate": v.object({ runId: text, ...gate.entries }),
+  /** A callback waits for its event (an extension). */
+  "workflow:callback": v.object({ runId: text, nodeId: text, attempt: v.number(), requestedAt: text, expiresAt: text }),
   "workflow:gate_notification": v.object({ runId: text, nodeId: text, ...notification }),
   "workflow:complete": v.object({ runId: text, workflowId: text, status, finalOutputs: v.optional(json) }),
   "workflow:error": v.object({ runId: text, error: v.object({ code: text, message: text }), nodeId: v.optional(text) }),

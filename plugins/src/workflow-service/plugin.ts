@@ -1,4 +1,5 @@
 import { definePlugin, optional, ports } from "@portico/core";
+import { callbackContract } from "./contracts/callback-contract.ts";
 import { approvalPagesContract } from "./contracts/approval-pages-contract.ts";
 import { workflowServiceConfig } from "./config.ts";
 import { workflowServiceContract } from "./contract.ts";
@@ -12,6 +13,7 @@ import { decide } from "./routes/decide.ts";
 import { checkDefinition, readDefinitionSchema, readDefinitionText, saveDefinition, testDefinition } from "./routes/edit.ts";
 import { followEvents } from "./routes/events.ts";
 import { listRuns, readRun } from "./routes/history.ts";
+import { receiveCallback } from "./routes/receive-callback.ts";
 import { readFile } from "./routes/read-file.ts";
 import { rerun, resume } from "./routes/resume.ts";
 import { listSchedules, pauseSchedule, resumeSchedule, triggerSchedule, scheduleSource } from "./routes/schedules.ts";
@@ -45,7 +47,7 @@ export const workflowService = definePlugin({
     // Without it, cases of definitions cannot be executed here.
     tests: optional(definitionTests),
   },
-  contract: { ...workflowServiceContract, ...workflowEditingContract, ...approvalPagesContract },
+  contract: { ...workflowServiceContract, ...workflowEditingContract, ...approvalPagesContract, ...callbackContract },
   security: { service: serviceScheme },
   provides: ({ token, tokenRotation, ...runtime }) => [
     workflowServiceRuntime(runtime),
@@ -84,6 +86,7 @@ export const workflowService = definePlugin({
       testDefinition: testDefinition(services),
       ...retiredDefinitions,
       ...approvalPages(services),
+      receiveCallback: receiveCallback(services),
     };
   },
 });

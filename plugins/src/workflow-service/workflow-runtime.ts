@@ -1,7 +1,13 @@
 import { defineAdapter, definePort, keepingMs, optional, PENDING_SWEEP_MS, type Port, ports, type Secret } from "@portico/core";
 import { registerProcess, SchemaChecks, sharedPorts } from "@portico/core/kit";
 import * as v from "valibot";
-import { type ApprovalLinks, createApprovalLinks } from "./approvals/approval-links.ts";
+import {
+  type AwaitedCallback,
+  createApprovalTokens,
+  createCallbackTokens,
+  type LinkedGate,
+  type RunTokens,
+} from "./access/run-tokens.ts";
 import type { Binding } from "./access/task-scope.ts";
 import { workflowRuntimeConfig, type WorkflowRuntimeOptions } from "./config.ts";
 import { type EvaluateBeside, evaluateInThread } from "./expressions/expression-thread.ts";
@@ -14,6 +20,8 @@ import { createUsedGrants, type UsedGrants } from "./access/grants.ts";
 import { RUN_CONCURRENCY } from "./contracts/limits.ts";
 import { createRunWork, type RunInput } from "./runner/run-work.ts";
 import type { RunnerServices } from "./runner/running.ts";
+import { type Answers, createAnswers } from "./runs/answers.ts";
+import { type Callbacks, createCallbacks } from "./runs/callbacks.ts";
 import { createGates, type Gates } from "./runs/gates.ts";
 import { LiveRuns } from "./runs/live-runs.ts";
 import { RunHints } from "./runs/run-hints.ts";
@@ -49,8 +57,12 @@ export interface WorkflowRuntime {
   /** The files of runs. Undefined without storage for them. */
   readonly files: RunFiles | undefined;
   readonly live: LiveRuns;
+  /** The answers from outside for which nodes wait: the decisions of gates and the events of callbacks. */
+  readonly answers: Answers;
   readonly gates: Gates;
-  readonly approvalLinks: ApprovalLinks;
+  readonly callbacks: Callbacks;
+  readonly approvalTokens: RunTokens<LinkedGate>;
+  readonly callbackTokens: RunTokens<AwaitedCallback>;
   readonly usedGrants: UsedGrants;
   /** The runs that were started with an `Idempotency-Key`. */
   readonly keyedStarts: KeyedStarts;
@@ -149,8 +161,11 @@ export const workflowServiceRuntime = defineAdapter({
         }),
       );
     }
-    const gates = createGates(records, keeper);
-    const approvalLinks = createApprovalLinks(given);
+    const answers = createAnswers(records, keeper);
+    const gates = createGates(answers);
+    const callbacks = createCallbacks(answers);
+    const approvalTokens = createApprovalTokens(given.signing);
+    const callbackTokens = createCallbackTokens(given.signing);
     const usedGrants = createUsedGrants(records);
     const keyedStarts = createKeyedStarts(given);
     const definitions = createStoredDefinitions({
@@ -192,8 +207,8 @@ export const workflowServiceRuntime = defineAdapter({
     });
     const files = given.blobs && createRunFiles({ records, blobs: given.blobs, clock, log: telemetry.log });
     const services: RunnerServices = {
-      approvals: { links: approvalLinks, publicUrl: settings.publicUrl },
-      ...{ clock, gates, telemetry, usage: given.usage, kinds: table.kinds, nodes: table.nodes, turns },
+      addresses: { publicUrl: settings.publicUrl, approvals: approvalTokens, callbacks: callbackTokens },
+      ...{ clock, answers, gates, callbacks, telemetry, usage: given.usage, kinds: table.kinds, nodes: table.nodes, turns },
       evaluateBeside,
       owner: async (signal) => identity?.instanceOwner(signal),
       startChild: createStartChild({ catalogue, startRun, runs, definitions }),
@@ -212,7 +227,7 @@ export const workflowServiceRuntime = defineAdapter({
       },
     );
     const sweep = createSweep({
-      ...{ runs, gates, definitions, usedGrants, keyedStarts, eventLog: log, clock, log: telemetry.log, files },
+      ...{ runs, answers, definitions, usedGrants, keyedStarts, eventLog: log, clock, log: telemetry.log, files },
       keepMs: keepingMs(settings.keepRuns),
     });
     engine.chore("settle-workflow-runs", { everyMs: SETTLE_MS }, (signal) =>
@@ -243,8 +258,11 @@ export const workflowServiceRuntime = defineAdapter({
       runs,
       files,
       live,
+      answers,
       gates,
-      approvalLinks,
+      callbacks,
+      approvalTokens,
+      callbackTokens,
       usedGrants,
       keyedStarts,
       bindings: settings.bindings,

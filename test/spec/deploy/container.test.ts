@@ -125,11 +125,13 @@ describe.skipIf(!hasNginx())("the nginx of deploy/container (skipped where there
     const paths = [
       ["workflows.example", "/approve/approval_the-token"],
       ["agents.example", "/approve/approval_the-token"],
+      ["workflows.example", "/callback/callback_the-token"],
+      ["agents.example", "/callback/callback_the-token"],
       ["agents.example", "/media/m?expires=1&signature=the-token"],
       ["agents.example", "/seen-in-the-logs"],
     ] as const;
     for (const [host, path] of paths) {
-      const status = host === "agents.example" && path.startsWith("/approve/") ? 404 : 502;
+      const status = host === "agents.example" && /^\/(?:approve|callback)\//.test(path) ? 404 : 502;
       expect([path, await call(host, path)]).toEqual([path, [status, "max-age=31536000"]]);
     }
     const written = () => readFileSync(access, "utf8") + readFileSync(nginx.errorLog, "utf8");

@@ -139,6 +139,19 @@ export function keepsTheRulesOfProxies(
     expect([elsewhere.statusCode, await elsewhere.body.text()]).toEqual([404, expect.not.stringContaining("This link")]);
   });
 
+  it("lets services send events to callbacks at the workflow service's address, and only there", async () => {
+    const sent = {
+      path: "/callback/wrong",
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: "{}",
+    } as const;
+    const answer = await call("workflows.example", sent);
+    expect([answer.statusCode, await answer.body.text()]).toEqual([404, expect.stringContaining("callback_not_found")]);
+    const elsewhere = await call("agents.example", sent);
+    expect([elsewhere.statusCode, await elsewhere.body.text()]).toEqual([404, expect.not.stringContaining("callback_not_found")]);
+  });
+
   it.runIf(isDuplex)(
     "passes uploads on while they arrive: one that is refused hears of it before it has sent everything",
     async () => {

@@ -196,6 +196,54 @@ onFailure: { type: workflow, with: { workflow: alarm, parameters: { about: "\${{
     });
   });
 
+  it("sends the events of callbacks, lets their time pass, and fails a case that says nothing about one", async () => {
+    folder.deploy(
+      "pay.yaml",
+      `
+nodes:
+  each:
+    type: map
+    with:
+      items: "\${{ ['a', 'b'] }}"
+      nodes:
+        pay:
+          type: callback
+          retry: { attempts: 2 }
+          with:
+            schema: { type: object, required: [id] }
+            request: { url: "https://10.0.0.1/hook", body: { to: "\${{ callback.url }}" } }
+      result: "\${{ nodes.pay.output.id }}"
+outputs: { all: "\${{ nodes.each.output }}" }
+`,
+    );
+    const cases = {
+      well: {
+        callbacks: { "each.pay": { event: { id: 1 } }, "each[1].pay": ["timeout", { event: { id: 2 } }] },
+        expect: { status: "completed", outputs: { all: [1, 2] } },
+      },
+      late: { callbacks: { "each.pay": "timeout" }, expect: { status: "failed", error: { code: "callback_timeout" } } },
+      unsent: {
+        nodes: { "each.pay": { error: { code: "http_status", retryable: false } } },
+        expect: { status: "failed", error: { code: "http_status" } },
+      },
+    };
+    const written = (some: object) => Object.entries(some).map(([name, each]) => ({ name, ...each }));
+    folder.deploy("../cases.json", { definition: "workflows/pay.yaml", cases: written(cases) });
+    expect(await test("cases.json")).toMatchObject({
+      stdout: expect.stringContaining("3 passed, 0 failed"),
+      stderr: "",
+      code: 0,
+    });
+    const wrong = {
+      none: { expect: { status: "completed" } },
+      wrong: { ...cases.well, callbacks: { "each.pay": { event: {} } } },
+    };
+    folder.deploy("../cases.json", { definition: "workflows/pay.yaml", cases: written(wrong) });
+    const { stdout } = await test("cases.json");
+    expect(stdout).toContain("nodes.each[0].pay: the case has no answer for this node");
+    expect(stdout).toContain("callbacks.each[0].pay: the event is refused");
+  });
+
   it("decides at gates as the case says, and fails a case that has no decision", async () => {
     mkdirSync(join(folder.path, "workflow-tests"));
     folder.deploy("triage.yaml", yamlOf("docs/workflow-definitions.md"));

@@ -10,7 +10,7 @@ import { CALLERS } from "../../harness/callers.ts";
 import { startFakeUpstream } from "../../harness/fake-upstream.ts";
 import { temporaryFolder } from "../../harness/portico-process.ts";
 import { createWebhookSecrets } from "../../../plugins/src/agent-webhook/webhook-secrets.ts";
-import { createApprovalLinks } from "../../../plugins/src/workflow-service/approvals/approval-links.ts";
+import { createApprovalTokens, createCallbackTokens } from "../../../plugins/src/workflow-service/access/run-tokens.ts";
 import { createShortLivedTokens } from "../../../plugins/src/workflow-service/access/service-access.ts";
 
 const CONFIGURED = "a-member's-token-of-the-settings";
@@ -51,7 +51,8 @@ it("the proxy forwards no credential of any kind, made by the instance or config
       webhookSecret: await webhooks.makeFirst("helper", { by }),
       executionGrant: (await grants.issue({ workflowId: "w" })).executionGrantId,
       editingGrant: (await grants.issue({ workflowId: "w", edits: true })).executionGrantId,
-      approvalLink: await createApprovalLinks(given).issue({ runId: "r", nodeId: "n", expiresAt: 1 }),
+      approvalLink: await createApprovalTokens(given.signing).issue({ runId: "r", nodeId: "n", expiresAt: 1 }),
+      callback: await createCallbackTokens(given.signing).issue({ runId: "r", nodeId: "n", attempt: 1, expiresAt: 1 }),
     };
     const credentials = Object.entries(made).map(([kind, value]) => {
       const text = typeof value === "object" ? value.reveal() : value!;

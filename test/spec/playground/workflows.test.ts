@@ -125,6 +125,7 @@ describe("playground/workflows", () => {
       ...[
         "answer",
         "archive",
+        "charge",
         "contact",
         "deliver",
         "digest",
@@ -483,6 +484,32 @@ describe("playground/workflows: publish", () => {
     expect(answer.status).toBe(200);
     expect(await service.ended("publish", runId)).toMatchObject({ status: "completed", finalOutputs: outputs });
     expect(services.asked.slice(1).map(({ body }) => body.audience)).toEqual(decision === "approve" ? ["members"] : []);
+  });
+});
+
+describe("playground/workflows: charge", () => {
+  it.each([
+    [
+      { status: "paid", receipt: "r-1" },
+      { shipped: true, problem: null },
+    ],
+    [{ status: "declined" }, { shipped: false, problem: null }],
+  ])("the event %o decides whether the order is shipped", async (event, outputs) => {
+    await using services = await startServices(() => [201, {}]);
+    await using service = await startPlayground(services.host);
+    const runId = await service.trigger("charge", { order: "o-1", cents: 500 });
+    await expect.poll(() => services.asked.length).toBe(1);
+    const [charge] = services.asked;
+    expect(charge).toMatchObject({
+      path: "/charges",
+      headers: { authorization: "Bearer shop-secret", "idempotency-key": `${runId}:charge:1` },
+      body: { order: "o-1", cents: 500 },
+    });
+    const { pathname } = new URL(charge!.body.callback as string);
+    const sent = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(event) };
+    expect((await fetch(service.url + pathname, sent)).status).toBe(200);
+    expect(await service.ended("charge", runId)).toMatchObject({ status: "completed", finalOutputs: outputs });
+    expect(services.asked.slice(1).map(({ body }) => body)).toEqual(outputs.shipped ? [{ order: "o-1", receipt: "r-1" }] : []);
   });
 });
 

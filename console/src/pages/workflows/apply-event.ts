@@ -41,6 +41,12 @@ export function applyEvent(run: FollowedRun, told: RunEvent, now: string): void 
       run.humanGate ??= gate;
       return;
     }
+    case "workflow:callback": {
+      const { nodeId, attempt, expiresAt } = told.data;
+      const node = nodes[nodeId];
+      if (node && !isOver(node.status)) nodes[nodeId] = { ...node, status: "waiting", attempts: attempt, waitsUntil: expiresAt };
+      return;
+    }
     case "workflow:gate_notification": {
       const { runId: _runId, nodeId, ...notification } = told.data;
       if (run.humanGate?.nodeId === nodeId) run.humanGate = { ...run.humanGate, notification };
@@ -73,7 +79,8 @@ export function takeHistory(known: FollowedRun | undefined, read: RunDetail): Fo
 function end(run: FollowedRun, nodeId: string, outcome: Omit<NodeResult, "type" | "attempts">): void {
   const node = run.nodeResults[nodeId];
   if (node && isOver(node.status)) return;
-  run.nodeResults[nodeId] = { type: "", attempts: 1, ...node, ...outcome };
+  const { waitsUntil: _waitsUntil, ...known } = node ?? { type: "", attempts: 1 };
+  run.nodeResults[nodeId] = { ...known, ...outcome };
   if (run.humanGate?.nodeId === nodeId) forgetGate(run);
 }
 

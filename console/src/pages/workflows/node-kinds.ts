@@ -10,6 +10,7 @@ import Sparkles from "~icons/lucide/sparkles";
 import Split from "~icons/lucide/split";
 import Timer from "~icons/lucide/timer";
 import UserCheck from "~icons/lucide/user-check";
+import Webhook from "~icons/lucide/webhook";
 import Workflow from "~icons/lucide/workflow";
 import Wrench from "~icons/lucide/wrench";
 import type { Component } from "svelte";
@@ -17,6 +18,7 @@ import type { Component } from "svelte";
 const ICONS = new Map<string, Component>([
   ["agent", Bot],
   ["branch", Split],
+  ["callback", Webhook],
   ["code", Code],
   ["fail", OctagonX],
   ["http", Globe],

@@ -62,7 +62,7 @@ export function checkShape(schema: v.GenericSchema, value: unknown): ShapeProble
 }
 
 /** Keys whose literal value is a JSON Schema. */
-const SCHEMA_KEYS = new Set(["output", "form"]);
+const SCHEMA_KEYS = new Set(["output", "form", "schema"]);
 
 /** Report the problems of a node's `with` as it is written. Values with templates are left out, because their results are unknown. */
 export function checkWith(

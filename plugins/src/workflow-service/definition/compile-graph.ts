@@ -207,8 +207,8 @@ function compileWith(
         break;
       }
       default:
-        if (rules.type === GATE && key === "notify" && isRecord(value)) {
-          values.set(key, compileNotification(value, at, { names, links: written["links"] }, by));
+        if (isRequest(rules, key) && isRecord(value)) {
+          values.set(key, compileRequest(value, at, { ...names, ...namesOfBody(rules, written) }, { names, by }));
           break;
         }
         values.set(key, { kind: "template", template: compileValue(value, at, names, by) });
@@ -273,23 +273,35 @@ function ask<T>(question: () => T): T | undefined {
   }
 }
 
-/** The type of the nodes whose `notify` can name `gate`. */
-const GATE = "human_gate";
 /** The fields of `gate`. */
 const GATE_FIELDS = ["workflowId", "runId", "nodeId", "title", "message", "requestedAt", "expiresAt"];
 const LINK_FIELDS = ["link", "linkExpiresAt"];
+/** The fields of `callback`. */
+const CALLBACK_FIELDS = ["workflowId", "runId", "nodeId", "url", "requestedAt", "expiresAt"];
 
-/** Only the body can name the gate, so that its link is in nothing that is shown or logged, such as the address. */
-function compileNotification(
+/** The types of nodes that wait for an answer from outside, and the key of the request that each of them sends before. */
+const REQUESTS: Readonly<Record<string, string>> = { human_gate: "notify", callback: "request" };
+
+function isRequest({ type }: ports.NodeRules, key: string): boolean {
+  return Object.hasOwn(REQUESTS, type) && REQUESTS[type] === key;
+}
+
+/** What only the body of the request can name. */
+function namesOfBody({ type }: ports.NodeRules, { links }: Readonly<Record<string, unknown>>): Partial<Names> {
+  if (type === "callback") return { callback: CALLBACK_FIELDS };
+  const hasLinks = links !== undefined && links !== false;
+  return { gate: hasLinks ? [...GATE_FIELDS, ...LINK_FIELDS] : GATE_FIELDS };
+}
+
+/** Only the body can name the link or the address, so that it is in nothing that is shown or logged, such as the request's own address. */
+function compileRequest(
   { body, ...request }: Readonly<Record<string, unknown>>,
   path: Path,
-  { names, links }: { readonly names: Names; readonly links: unknown },
-  by: Compiling,
+  inBody: Names,
+  { names, by }: { readonly names: Names; readonly by: Compiling },
 ): NodeValue {
-  const hasLinks = links !== undefined && links !== false;
-  const inBody = { ...names, gate: hasLinks ? [...GATE_FIELDS, ...LINK_FIELDS] : GATE_FIELDS };
   return {
-    kind: "notification",
+    kind: "request",
     request: compileValue(request, path, names, by),
     body: body === undefined ? undefined : compileValue(body, [...path, "body"], inBody, by),
   };

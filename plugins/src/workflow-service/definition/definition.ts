@@ -135,8 +135,8 @@ export type NodeValue =
   | { readonly kind: "expression"; readonly expression: Expression }
   | { readonly kind: "expressions"; readonly expressions: ReadonlyMap<string, Expression> }
   | { readonly kind: "graph"; readonly graph: Graph }
-  /** `notify` of a gate. Only the body can name `gate`. */
-  | { readonly kind: "notification"; readonly request: Template; readonly body: Template | undefined };
+  /** The request of a node that waits for an answer. Only the body can name `gate` and `callback`. */
+  | { readonly kind: "request"; readonly request: Template; readonly body: Template | undefined };
 
 /** A node by its id in a run (`each[3].send`), and the graph that contains it. Undefined if the definition has no such node. */
 export function nodeAt(definition: Definition, nodeId: string): { readonly graph: Graph; readonly node: GraphNode } | undefined {

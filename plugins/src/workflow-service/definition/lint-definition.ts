@@ -79,7 +79,7 @@ function declaredProperties(schema: JsonSchema): Readonly<Record<string, unknown
 }
 
 /** Keys of nodes whose literal value is a JSON Schema. */
-const SCHEMA_KEYS = ["output", "form"];
+const SCHEMA_KEYS = ["output", "form", "schema"];
 
 function* schemasOf(parameters: unknown, nodes: unknown, types: Types, path: Path = ["nodes"]): Generator<[unknown, Path], void> {
   if (parameters !== undefined) yield [parameters, ["parameters"]];

@@ -30,8 +30,12 @@ function linesOf({ nodes }: Graph, ids: Map<GraphNode, string>, indent: string):
   return lines;
 }
 
-/** Diamonds decide by expressions. Hexagons wait for a person. */
-const SHAPES: Readonly<Record<string, readonly [string, string]>> = { branch: ["{", "}"], human_gate: ["{{", "}}"] };
+/** Diamonds decide by expressions. Hexagons wait for an answer from outside. */
+const SHAPES: Readonly<Record<string, readonly [string, string]>> = {
+  branch: ["{", "}"],
+  human_gate: ["{{", "}}"],
+  callback: ["{{", "}}"],
+};
 
 function innerGraph({ with: values }: GraphNode): Graph | undefined {
   return Object.values(values).find((value) => value.kind === "graph")?.graph;

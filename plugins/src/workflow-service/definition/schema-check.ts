@@ -8,22 +8,18 @@ export interface SchemaFault {
   readonly message: string;
 }
 
-type Checked = { readonly value: Readonly<Record<string, unknown>> } | { readonly faults: readonly SchemaFault[] };
+type Checked<T> = { readonly value: T } | { readonly faults: readonly SchemaFault[] };
 
 /**
  * Returns the value with the schema's defaults, or all violations. The value has at most NODE_OUTPUT_LEVELS and is not changed. Throws
  * EngineUnavailable if the service closes meanwhile.
  */
-export async function checkSchema(
-  checks: SchemaChecks,
-  schema: JsonSchema,
-  value: Readonly<Record<string, unknown>>,
-): Promise<Checked> {
+export async function checkSchema<T>(checks: SchemaChecks, schema: JsonSchema, value: T): Promise<Checked<T>> {
   const options = { allFaults: true, fillsDefaults: true };
   const checked = await checks.check(schema, value, options).catch((cause: unknown) => {
     throw new ports.EngineUnavailable("The service closes", { cause });
   });
-  if ("value" in checked) return { value: checked.value as Readonly<Record<string, unknown>> };
+  if ("value" in checked) return { value: checked.value as T };
   return { faults: "faults" in checked ? checked.faults.map(toShown) : [{ path: "/", message: checked.unusable }] };
 }
 

@@ -16,6 +16,8 @@ export interface Names {
   readonly secrets: ReadonlySet<string>;
   /** The fields of `gate`, where an expression can name it. */
   readonly gate?: readonly string[] | undefined;
+  /** The fields of `callback`, where an expression can name it. */
+  readonly callback?: readonly string[] | undefined;
   /** Whether it can name the `failure` of the run. */
   readonly hasFailure?: boolean | undefined;
   /** Whether it can name the `error` of an attempt. */
@@ -67,6 +69,7 @@ export function readScope(tree: SyntaxNode, scope: ExpressionScope): ExpressionS
     index: scope.index,
     previous: roots.has("previous") ? scope.previous : null,
     gate: roots.has("gate") ? scope.gate : null,
+    callback: roots.has("callback") ? scope.callback : null,
     failure: roots.has("failure") ? scope.failure : null,
     error: roots.has("error") ? scope.error : null,
   };
@@ -237,6 +240,11 @@ function walkChain(chain: Chain, at: Walk): void {
       else if (first?.name === "link" && !names.gate.includes("link")) report(first.offset, "`gate.link` needs `links: true`");
       else if (first && !names.gate.includes(first.name))
         report(first.offset, unknown("field of `gate`", first.name, names.gate));
+      return;
+    case "callback":
+      if (!names.callback) report(start, "`callback` is known in the `body` of a callback's `request` only");
+      else if (first && !names.callback.includes(first.name))
+        report(first.offset, unknown("field of `callback`", first.name, names.callback));
       return;
     case "failure":
       if (!names.hasFailure) report(start, "`failure` is known in `onFailure` only");

@@ -189,6 +189,7 @@ function contextOf(scope: ExpressionScope, names: readonly string[]): Record<str
     index: scope.index ?? null,
     previous: toCelValue(scope.previous ?? null),
     gate: toCelValue(scope.gate ?? null),
+    callback: toCelValue(scope.callback ?? null),
     failure: toCelValue(scope.failure ?? null),
     error: toCelValue(scope.error ?? null),
   };

@@ -17,6 +17,7 @@ export const ROOT_NAMES = [
   "index",
   "previous",
   "gate",
+  "callback",
   "failure",
   "error",
 ] as const;

@@ -11,6 +11,8 @@ export interface ExpressionScope {
   readonly previous?: unknown;
   /** Only in the body of a gate's notification. */
   readonly gate?: unknown;
+  /** Only in the body of a callback's request. */
+  readonly callback?: unknown;
   /** Only in `onFailure`. */
   readonly failure?: unknown;
   /** Only in `retry.if`: why the last attempt failed. */

@@ -5,7 +5,8 @@ import { jsonSchema } from "../definition/document-schema.ts";
 import { duration } from "../definition/definition-limits.ts";
 import { fromSensitivePaths } from "../secrecy/sensitive-paths.ts";
 import { isWoundUp, type NodeKind } from "../runner/running.ts";
-import { issueGateLink, notifyOfGate, gateLinks, gateNotification, linkEnd } from "./gate-notification.ts";
+import { issueGateLink, notifyOfGate, gateLinks, linkEnd } from "./gate-notification.ts";
+import { waitingRequest } from "./send-request.ts";
 import { parseInput } from "../runner/node-values.ts";
 import { type GateDecision, gateOutput, gateSignal } from "../runs/gates.ts";
 import type { Gate } from "../runs/ledger-entry.ts";
@@ -34,7 +35,7 @@ const input = v.strictObject({
   ),
   notify: v.optional(
     v.pipe(
-      gateNotification,
+      waitingRequest("gate"),
       v.description("A request that tells people that the gate waits: `url`, `method`, `headers`, `body`."),
     ),
   ),
@@ -119,7 +120,7 @@ export const humanGateKind: NodeKind = {
         telemetry.log.info("A workflow run waits for a person", { runId: record.runId, workflow: record.workflowId, nodeId });
       // The event is sent after the record is written: its readers may decide immediately, and a decision needs the record.
       addGate();
-      if (node.with["notify"]?.kind !== "notification") return answered(context);
+      if (node.with["notify"]?.kind !== "request") return answered(context);
       // A decision ends the attempts to notify people, because their notification is not needed any more.
       const over = new AbortController();
       const { requestedAt } = gate;

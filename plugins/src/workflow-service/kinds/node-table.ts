@@ -4,6 +4,7 @@ import * as v from "valibot";
 import type { NodeKind } from "../runner/running.ts";
 import { agentKind } from "./agent.ts";
 import { branchKind } from "./branch.ts";
+import { callbackKind } from "./callback.ts";
 import { humanGateKind } from "./human-gate.ts";
 import { loopKind, mapKind } from "./map-and-loop.ts";
 import { waitKind } from "./wait.ts";
@@ -72,29 +73,52 @@ function ruleTable(
   // It exists all the same: a definition that names it gets a sentence instead of "unknown".
   if (agent && !hasAgents && !replaced?.includes("agent"))
     rules.set("agent", { ...agent, check: () => [{ path: [], message: NO_AGENTS }] });
-  const gate = rules.get("human_gate")!;
-  rules.set("human_gate", {
-    ...gate,
-    check: (written) => [...(gate.check?.(written) ?? []), ...gateFaults(written, { http: rules.get("http"), hasLinks })],
-  });
+  const http = rules.get("http");
+  for (const [type, faults] of [
+    ["human_gate", gateFaults],
+    ["callback", callbackFaults],
+  ] as const) {
+    const kind = rules.get(type)!;
+    const check = (written: Readonly<Record<string, unknown>>) => [
+      ...(kind.check?.(written) ?? []),
+      ...faults(written, { http, hasLinks }),
+    ];
+    rules.set(type, { ...kind, check });
+  }
   return rules;
 }
 
 const NO_LINKS = "Approval links need the setting workflow.publicUrl: the address of the workflow service for people";
 
-const NO_HTTP = "This instance has no nodes of type http, which send notifications";
+const NO_CALLBACKS = "Callbacks need the setting workflow.publicUrl: the address of the workflow service for other services";
+
+const NO_HTTP = "This instance has no nodes of type http, which send its request";
+
+/** The facts about the instance that waiting nodes depend on. */
+interface WaitingInstance {
+  readonly http: ports.NodeRules | undefined;
+  readonly hasLinks: boolean;
+}
+
+type Written = Readonly<Record<string, unknown>>;
 
 /** Problems of a gate that depend on the instance. */
-function gateFaults(
-  { notify, links }: Readonly<Record<string, unknown>>,
-  { http, hasLinks }: { readonly http: ports.NodeRules | undefined; readonly hasLinks: boolean },
-): readonly ports.NodeFault[] {
-  const faults: ports.NodeFault[] =
-    links === undefined || links === false || hasLinks ? [] : [{ path: ["links"], message: NO_LINKS }];
-  if (!isRecord(notify)) return faults;
-  if (!http) return [...faults, { path: ["notify"], message: NO_HTTP }];
-  const ofRequest = http.check?.({ method: "POST", ...notify, key: "node" }) ?? [];
-  return [...faults, ...ofRequest.map(({ path, message }) => ({ path: ["notify", ...path], message }))];
+function gateFaults({ notify, links }: Written, instance: WaitingInstance): readonly ports.NodeFault[] {
+  const isWithout = links === undefined || links === false || instance.hasLinks;
+  return [...(isWithout ? [] : [{ path: ["links"], message: NO_LINKS }]), ...requestFaults("notify", notify, instance)];
+}
+
+/** Problems of a callback that depend on the instance. */
+function callbackFaults({ request }: Written, instance: WaitingInstance): readonly ports.NodeFault[] {
+  return [...(instance.hasLinks ? [] : [{ path: [], message: NO_CALLBACKS }]), ...requestFaults("request", request, instance)];
+}
+
+/** Problems of the request that a waiting node sends. */
+function requestFaults(key: string, request: unknown, { http }: WaitingInstance): readonly ports.NodeFault[] {
+  if (!isRecord(request)) return [];
+  if (!http) return [{ path: [key], message: NO_HTTP }];
+  const faults = http.check?.({ method: "POST", ...request, key: "node" }) ?? [];
+  return faults.map(({ path, message }) => ({ path: [key, ...path], message }));
 }
 
 function notReplaced<K extends ports.NodeRules>(builtIn: readonly K[], replaced: readonly string[] = []): readonly K[] {
@@ -142,7 +166,7 @@ const attachmentNode: ports.WorkflowNode<v.InferOutput<typeof attachmentInput>> 
 
 /** The kinds that every workflow service has and that control a run. Adapters cannot provide them, because they need internals of the run. */
 export const builtInKinds: readonly NodeKind[] = [
-  ...[branchKind, mapKind, loopKind, waitKind, humanGateKind, workflowKind, agentKind],
+  ...[branchKind, callbackKind, mapKind, loopKind, waitKind, humanGateKind, workflowKind, agentKind],
 ];
 
 /** The nodes that every workflow service has and that an adapter could provide, too. */

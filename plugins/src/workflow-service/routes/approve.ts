@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { auditActor, type Handlers, hasAtMost, hasMoreLevels, ports, type RequestHead, ServiceError } from "@portico/core";
-import type { LinkedGate } from "../approvals/approval-links.ts";
+import type { LinkedGate } from "../access/run-tokens.ts";
 import { askPage, type AskedDecision, COMMENT, controlName, DECISION, endPage, time, html } from "../approvals/approval-page.ts";
 import type { approvalPagesContract } from "../contracts/approval-pages-contract.ts";
 import { faultsByField, formFields, type FormField, readValues } from "../approvals/form-fields.ts";
@@ -46,7 +46,7 @@ const CHOOSE = `choose Approve or Reject (the field ${DECISION} is approve or re
 
 /** The gate that a link opens, or the page that says why it does not. */
 async function openGate({ runtime, clock }: WorkflowServices, token: string): Promise<Opened | Response> {
-  const link = await runtime.approvalLinks.read(token);
+  const link = await runtime.approvalTokens.read(token);
   if (!link) return endPage(404, "This link is not valid", "Check that the whole address was copied.");
   if (link.expiresAt <= clock.now())
     return endPage(410, "This link has expired", "The person who sent it can decide in another way.");

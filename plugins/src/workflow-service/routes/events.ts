@@ -140,6 +140,10 @@ function toRunEvent(runId: string, entry: LedgerEntry): RunEvent | undefined {
       const { kind: _kind, ...notified } = entry;
       return { event: "workflow:gate_notification", data: { runId, ...notified } };
     }
+    case "callback": {
+      const { kind: _kind, ...waits } = entry;
+      return { event: "workflow:callback", data: { runId, ...waits } };
+    }
     case "end": {
       const { inputs, outputs, durationMs = 0, error } = entry;
       if (entry.status === "completed")

@@ -2,7 +2,7 @@ import { jsonList, JsonPieces } from "@portico/core";
 import { preferredWait, preferredWaitMs, waitApplied, type WaitingCall } from "@portico/core/kit";
 import { readFinalOutputs } from "./events.ts";
 import { type LocatedEntry, readEntries, readCompletedNodeCount } from "../runs/ledger.ts";
-import type { LedgerEntry, NodeEnded, NodeStarted } from "../runs/ledger-entry.ts";
+import type { CallbackWaits, LedgerEntry, NodeEnded, NodeStarted } from "../runs/ledger-entry.ts";
 import { isReadable, readTaskScope } from "../access/task-scope.ts";
 import {
   readableRun,
@@ -144,7 +144,7 @@ interface RunParts {
 
 /**
  * A run with the results of all its nodes (specification 2.4; workflow.md, "What is recorded"). It is streamed, because the results may be many
- * and large. Nodes that have begun but not ended come last, as `running`, or as `waiting` at a gate.
+ * and large. Nodes that have begun but not ended come last, as `running`, or as `waiting` for an answer from outside.
  */
 function runDetail(run: RunRecord, { newer, entries, finalOutputs, files }: RunParts): JsonPieces {
   return new JsonPieces(
@@ -162,11 +162,14 @@ function runDetail(run: RunRecord, { newer, entries, finalOutputs, files }: RunP
       let separator = "";
       const open = new Map<string, NodeStarted>();
       const waiting = new Set(gates?.map(({ nodeId }) => nodeId));
+      const callbacks = new Map<string, CallbackWaits>();
       let parameters: unknown;
       for await (const entry of entries) {
         if (entry.kind === "parameters") parameters = entry.parameters;
         if (entry.kind === "start") open.set(entry.nodeId, entry);
+        if (entry.kind === "callback") callbacks.set(entry.nodeId, entry);
         if (entry.kind !== "end") continue;
+        callbacks.delete(entry.nodeId);
         open.delete(entry.nodeId);
         piece += separator + resultText(entry.nodeId, endedResult(entry));
         separator = ",";
@@ -175,7 +178,11 @@ function runDetail(run: RunRecord, { newer, entries, finalOutputs, files }: RunP
         piece = "";
       }
       for (const [nodeId, { type, name, at }] of open) {
-        const result = { type, name, status: waiting.has(nodeId) ? "waiting" : "running", attempts: 1, startedAt: at };
+        const callback = callbacks.get(nodeId);
+        const result = {
+          ...{ type, name, status: callback || waiting.has(nodeId) ? "waiting" : "running" },
+          ...{ attempts: callback?.attempt ?? 1, startedAt: at, waitsUntil: callback?.expiresAt },
+        };
         piece += separator + resultText(nodeId, result);
         separator = ",";
       }

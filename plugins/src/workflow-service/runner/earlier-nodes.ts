@@ -1,5 +1,6 @@
 import { type ports, retryWhileStoreAway, type StoreRetry } from "@portico/core";
 import { type Definition, type GraphNode, nodeAt } from "../definition/definition.ts";
+import { type Callbacks, callbackSignal, isEvent } from "../runs/callbacks.ts";
 import { gateOutput, type Gates } from "../runs/gates.ts";
 import type { Ledger } from "../runs/ledger.ts";
 import type { NodeEnded, NodeStarted } from "../runs/ledger-entry.ts";
@@ -23,6 +24,7 @@ interface Given {
   readonly definition: Definition;
   readonly ledger: Ledger;
   readonly gates: Gates;
+  readonly callbacks: Callbacks;
   readonly secrecy: RunSecrecy;
   readonly clock: ports.Clock;
   readonly storeRetry: StoreRetry;
@@ -84,7 +86,7 @@ export class EarlierNodes {
 
 /** Reads what the engine stored for earlier executions of a run. */
 export async function readEarlierNodes(given: Given): Promise<EarlierNodes> {
-  const { context, runId, definition, ledger, gates, secrecy, clock, storeRetry } = given;
+  const { context, runId, definition, ledger, gates, callbacks, secrecy, clock, storeRetry } = given;
   const earlier = context.earlier();
   if (earlier.length === 0) return new EarlierNodes({ ledger });
   const signals = new Map(earlier.flatMap(({ kind, name, value }) => (kind === "signal" ? [[name, value] as const] : [])));
@@ -93,7 +95,7 @@ export async function readEarlierNodes(given: Given): Promise<EarlierNodes> {
   const turns: string[] = [];
   const children: string[] = [];
   for (const { kind, name, value } of earlier) {
-    const [, nodeId, what, attempt] = (kind !== "signal" && /^(\S+) (start |requested)?(?:#(\d+))?$/.exec(name)) || [];
+    const [, nodeId, what, attempt] = (kind !== "signal" && /^(\S+) (start |awaits |requested)?(?:#(\d+))?$/.exec(name)) || [];
     const node = nodeId === undefined ? undefined : nodeAt(definition, nodeId)?.node;
     if (!node) continue;
     const { name: title, rules } = node;
@@ -121,6 +123,7 @@ export async function readEarlierNodes(given: Given): Promise<EarlierNodes> {
       return result.isOk ? { ...result, attempts } : undefined;
     }
     if (what === "requested") return decided(nodeId, Number(value));
+    if (what === "awaits ") return received(nodeId, attempts, Number(value));
     if (type === "workflow") children.push(childRunId(runId, nodeId, attempts));
     if (type !== "agent" || value === null) return undefined;
     const turn = value as { readonly runId: string };
@@ -131,14 +134,25 @@ export async function readEarlierNodes(given: Given): Promise<EarlierNodes> {
   }
 
   async function decided(nodeId: string, startedAt: number): Promise<Finished | undefined> {
+    const decision = await opened(() => gates.find(runId, nodeId));
+    if (!decision) return undefined;
+    const { decision: taken, decidedAt } = decision;
+    const output = await stored(gateOutput(decision), nodeAt(definition, nodeId)!.node.sensitive);
+    return { ...output, case: taken, attempts: 1, startedAt, endedAt: Date.parse(decidedAt) };
+  }
+
+  async function received(nodeId: string, attempts: number, startedAt: number): Promise<Finished | undefined> {
+    const end = await opened(() => callbacks.find(runId, callbackSignal(nodeId, attempts)));
+    if (!end || !isEvent(end)) return undefined;
+    const output = await stored(end.body, nodeAt(definition, nodeId)!.node.sensitive);
+    return { ...output, attempts, startedAt, endedAt: Date.parse(end.at) };
+  }
+
+  /** An answer from outside. Undefined if its values cannot be opened any more: then the node waits again. */
+  async function opened<T>(find: () => Promise<T | undefined>): Promise<T | undefined> {
     try {
-      const decision = await retryWhileStoreAway(storeRetry, () => gates.find(runId, nodeId));
-      if (!decision) return undefined;
-      const { decision: taken, decidedAt } = decision;
-      const output = await stored(gateOutput(decision), nodeAt(definition, nodeId)!.node.sensitive);
-      return { ...output, case: taken, attempts: 1, startedAt, endedAt: Date.parse(decidedAt) };
+      return await retryWhileStoreAway(storeRetry, find);
     } catch (error) {
-      // Its values cannot be opened any more. The gate is decided again.
       if (isNodeFailed(error)) return undefined;
       throw error;
     }

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { gateSignal } from "../runs/gates.ts";
 import type { Gate } from "../runs/ledger-entry.ts";
 import type { LiveRun } from "../runs/live-runs.ts";
 import type { RunRecord } from "../runs/run-record.ts";
@@ -21,7 +22,7 @@ export class OpenGates {
   readonly #runId: string;
   readonly #executing: Executing;
   readonly #open = new Map<string, Gate>();
-  readonly #decided = new Set<string>();
+  readonly #answered = new Set<string>();
   /** The gates that are in the record. */
   #shown: ReadonlyMap<string, Gate>;
   #completedNodeCount: number;
@@ -39,9 +40,14 @@ export class OpenGates {
   /** Whether the record was changed. */
   hasWritten = false;
 
-  /** Ids of the gates whose decisions are kept until the run ends. */
-  get decided(): readonly string[] {
-    return [...this.#decided];
+  /** The signals whose answers are kept until the run ends. */
+  get answered(): readonly string[] {
+    return [...this.#answered];
+  }
+
+  /** A node that shows nothing in the record waits for an answer with this signal. */
+  expects(signal: string): void {
+    this.#answered.add(signal);
   }
 
   /** Whether a gate is open. Includes gates that an earlier execution opened. */
@@ -68,7 +74,7 @@ export class OpenGates {
 
   /** Resolves when the gate is no longer visible. If it throws an error of a store, it can be called again. */
   async close(nodeId: string): Promise<void> {
-    this.#decided.add(nodeId);
+    this.#answered.add(gateSignal(nodeId));
     this.#open.delete(nodeId);
     if (this.#shown.has(nodeId)) await this.#write();
   }

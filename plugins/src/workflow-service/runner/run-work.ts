@@ -72,8 +72,8 @@ interface EndGiven {
   readonly stored: ports.Stored<RunRecord> | undefined;
   readonly outcome: Outcome;
   readonly live: LiveRun;
-  /** Gates whose decisions are no longer needed. */
-  readonly decided: readonly string[];
+  /** Signals whose answers are no longer needed. */
+  readonly answered: readonly string[];
   readonly secrecy: RunSecrecy;
   /** Undefined if the run could not read what earlier executions had finished. Then no other run can resume it. */
   readonly earlier: EarlierNodes | undefined;
@@ -167,7 +167,7 @@ export function createRunWork(given: RunWorkGiven) {
       if (context.signal.aborted && (!known || isStoreAway(error))) throw error;
       if (!known) services.telemetry.log.error("A run failed unexpectedly", { runId }, error);
       const outcome = known ?? UNEXPECTED;
-      await end(context, { record, trace, stored: undefined, outcome, live, decided: [], secrecy, earlier });
+      await end(context, { record, trace, stored: undefined, outcome, live, answered: [], secrecy, earlier });
       isOver = true;
     } finally {
       trace.end();
@@ -185,7 +185,7 @@ export function createRunWork(given: RunWorkGiven) {
         if (isFirst) live.ledger.begin();
         else await retryWhileStoreAway(storeRetry, () => live.ledger.recall());
         if (definition) await execute(definition);
-        else await end(context, { record, trace, stored, outcome: UNUSABLE, live, decided: [], secrecy, earlier });
+        else await end(context, { record, trace, stored, outcome: UNUSABLE, live, answered: [], secrecy, earlier });
       } finally {
         held.release();
       }
@@ -196,17 +196,17 @@ export function createRunWork(given: RunWorkGiven) {
       live.ledger.add({ kind: "parameters", nodeId: "", parameters: value, ...(hidden && { hidden }) });
       const storeRetry = storeRetryOf(context);
       const about = { context, runId, definition, ledger: live.ledger, clock, storeRetry };
-      const found = await readEarlierNodes({ ...about, gates: services.gates, secrecy });
+      const found = await readEarlierNodes({ ...about, gates: services.gates, callbacks: services.callbacks, secrecy });
       const { resumes } = record;
       const refused = resumes && (await takeOver({ ...about, resumes, done: input.done, runs, log, keeper }));
       if (refused) {
         const outcome = { status: "interrupted", error: refused } as const;
-        return end(context, { record, trace, stored, outcome, live, decided: [], secrecy, earlier });
+        return end(context, { record, trace, stored, outcome, live, answered: [], secrecy, earlier });
       }
       earlier = found;
       const opened = await openParameters();
       if ("status" in opened)
-        return end(context, { record, trace, stored, outcome: opened, live, decided: [], secrecy, earlier });
+        return end(context, { record, trace, stored, outcome: opened, live, answered: [], secrecy, earlier });
       const { parameters } = opened;
       const files = services.filesOf(record, context.held, secrecy);
       if (files) await retryWhileStoreAway(storeRetry, () => takeFiles(files, record, { runs, parameters }));
@@ -233,7 +233,7 @@ export function createRunWork(given: RunWorkGiven) {
           stored: openGates.hasWritten ? undefined : stored,
           outcome,
           live,
-          decided: openGates.decided,
+          answered: openGates.answered,
           secrecy,
           earlier,
         });
@@ -310,7 +310,7 @@ export function createRunWork(given: RunWorkGiven) {
   /** Store the end, and notify waiting callers. */
   async function end(
     context: ports.WorkContext,
-    { record, trace, stored, outcome, live, decided, secrecy, earlier }: EndGiven,
+    { record, trace, stored, outcome, live, answered, secrecy, earlier }: EndGiven,
   ): Promise<void> {
     const { runId, parent } = record;
     const { status, error, outputs, outputFields } = outcome;
@@ -354,7 +354,7 @@ export function createRunWork(given: RunWorkGiven) {
         isComplete: earlier !== undefined,
         outputFields,
       });
-      const writes = [...runs.end(read, ended), ...decided.map((nodeId) => services.gates.forget(runId, nodeId))];
+      const writes = [...runs.end(read, ended), ...answered.map((signal) => services.answers.forget(runId, signal))];
       const shown = outputs === undefined ? undefined : secrecy.show(outputs, parent?.sensitive);
       const commit = (more: readonly ports.Write[]): Promise<void> => live.ledger.end([...writes, ...more], shown);
       const { slot, debounce } = read.value;

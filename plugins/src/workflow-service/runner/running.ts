@@ -1,10 +1,12 @@
 import type { ports, StoreRetry } from "@portico/core";
-import type { ApprovalLinks } from "../approvals/approval-links.ts";
+import type { AwaitedCallback, LinkedGate, RunTokens } from "../access/run-tokens.ts";
 import type { Definition, Graph, GraphNode, JsonSchema } from "../definition/definition.ts";
 import type { ExpressionScope } from "../expressions/expression.ts";
 import type { EvaluateBeside } from "../expressions/expression-thread.ts";
 import type { SensitivePaths } from "../secrecy/sensitive-paths.ts";
 import type { FilesOfRun } from "../files/node-files.ts";
+import type { Answers } from "../runs/answers.ts";
+import type { Callbacks } from "../runs/callbacks.ts";
 import type { Gates } from "../runs/gates.ts";
 import type { NodeError } from "../runs/ledger-entry.ts";
 import type { LiveRun } from "../runs/live-runs.ts";
@@ -43,9 +45,15 @@ export interface RunnerServices {
   readonly clock: ports.Clock;
   readonly telemetry: ports.Telemetry;
   readonly usage: ports.Usage | undefined;
+  readonly answers: Answers;
   readonly gates: Gates;
-  /** The links of gates. Without a public address, no gate has one. */
-  readonly approvals: { readonly links: ApprovalLinks; readonly publicUrl: string | undefined };
+  readonly callbacks: Callbacks;
+  /** What people and services reach from outside. Without a public address, no gate has a link, and no callback an address. */
+  readonly addresses: {
+    readonly publicUrl: string | undefined;
+    readonly approvals: RunTokens<LinkedGate>;
+    readonly callbacks: RunTokens<AwaitedCallback>;
+  };
   /** The service's built-in kinds of nodes, by type. */
   readonly kinds: ReadonlyMap<string, NodeKind>;
   /** All other node types. */
@@ -97,6 +105,8 @@ export interface Frame {
   readonly error?: unknown;
   /** In the body of a gate's notification. */
   readonly gate?: unknown;
+  /** In the body of a callback's request. */
+  readonly callback?: unknown;
   /** Maximum milliseconds of a wait. Default: the rest of the run's time. */
   left?(): number;
   /** Aborts when the graph ends while some nodes still run: another node failed, or the run's time has elapsed. */
@@ -162,12 +172,12 @@ export type GraphOutcome =
 /** Everything that expressions of a frame can name. `results`: see ExpressionScope. */
 export function scopeOf(
   { scope }: Running,
-  { nodes, item, index, previous, failure, error, gate }: Frame,
+  { nodes, item, index, previous, failure, error, gate, callback }: Frame,
   results?: ExpressionScope["results"],
 ): ExpressionScope {
   // Each node makes one. A copy with `...` was among the most expensive functions of a short run.
   const { parameters, run, secrets, derived } = scope;
-  return { parameters, run, secrets, derived, nodes, item, index, previous, failure, error, gate, results };
+  return { parameters, run, secrets, derived, nodes, item, index, previous, failure, error, gate, callback, results };
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Hidden } from "../secrecy/secret-keeper.ts";
 
 /** The entries of a run's history, in the order in which they happened. Secrets are masked. */
-export type LedgerEntry = ParametersTaken | NodeStarted | NodeEnded | GateOpened | GateNotified;
+export type LedgerEntry = ParametersTaken | NodeStarted | NodeEnded | GateOpened | GateNotified | CallbackWaits;
 
 /** The parameters of the run: its first entry. */
 export interface ParametersTaken {
@@ -63,11 +63,26 @@ export interface GateNotified extends OfNode, GateNotification {
   readonly kind: "notified";
 }
 
+/** An attempt of a `callback` node waits for its event. */
+export interface CallbackWaits extends OfNode {
+  readonly kind: "callback";
+  readonly attempt: number;
+  /** ISO 8601. */
+  readonly requestedAt: string;
+  readonly expiresAt: string;
+}
+
+/** Why a request could not be delivered. */
+export interface DeliveryError {
+  readonly code: string;
+  readonly message: string;
+}
+
 /** The end of the notification of a gate. */
 export interface GateNotification {
   readonly status: "sent" | "failed";
   /** Of a notification that could not be delivered. */
-  readonly error?: { readonly code: string; readonly message: string } | undefined;
+  readonly error?: DeliveryError | undefined;
 }
 
 /** A gate that waits for a person, as everybody is shown it (workflow.md, "What is recorded"). */

@@ -345,7 +345,8 @@ function startOf(entry: LedgerEntry): string | undefined {
   return entry.kind === "start" ? entry.at : undefined;
 }
 
-/** A node starts once, ends once, and opens its gate once. */
-function keyOf({ kind, nodeId }: LedgerEntry): string {
-  return `${kind} ${nodeId}`;
+/** A node starts once, ends once, and opens its gate once. Each attempt of a callback waits once. */
+function keyOf(entry: LedgerEntry): string {
+  const { kind, nodeId } = entry;
+  return entry.kind === "callback" ? `${kind} ${nodeId} ${entry.attempt}` : `${kind} ${nodeId}`;
 }

@@ -3,7 +3,7 @@ import type { ports } from "@portico/core";
 import type { KeyedStarts } from "./keyed-starts.ts";
 import type { RunFiles } from "../files/run-files.ts";
 import type { UsedGrants } from "../access/grants.ts";
-import type { Gates } from "../runs/gates.ts";
+import type { Answers } from "../runs/answers.ts";
 import { ledgerStream } from "../runs/ledger-entry.ts";
 import type { RunRecord } from "../runs/run-record.ts";
 import type { RunRecords } from "../runs/run-records.ts";
@@ -15,7 +15,7 @@ const GRANT_MEMORY_MS = 24 * 60 * 60_000;
 
 export interface Sweeping {
   readonly runs: RunRecords;
-  readonly gates: Gates;
+  readonly answers: Answers;
   readonly definitions: StoredDefinitions;
   readonly usedGrants: UsedGrants;
   readonly keyedStarts: KeyedStarts;
@@ -33,12 +33,12 @@ export interface Sweeping {
  * removed twice, and is found again after a kill. What a store refuses is logged, and left for the next time.
  */
 export function createSweep(given: Sweeping): (closing: AbortSignal) => Promise<void> {
-  const { runs, gates, definitions, usedGrants, clock, log } = given;
+  const { runs, answers, definitions, usedGrants, clock, log } = given;
   const chores: readonly [what: string, work: (closing: AbortSignal) => Promise<void>][] = [
     ["Histories and files of removed runs", (closing) => removeLedgers(given, closing)],
     ["Old runs", (closing) => removeRuns(given, closing)],
     ["Unused definitions", (closing) => definitions.sweep(runs.isUsed, closing)],
-    ["Decisions of gates", (closing) => gates.sweep(async (runId) => !(await isOpen(runs, runId)), closing)],
+    ["Answers for waiting nodes", (closing) => answers.sweep(async (runId) => !(await isOpen(runs, runId)), closing)],
     ["Old idempotency keys", (closing) => given.keyedStarts.sweep(closing)],
     [
       "Used execution grants",

@@ -17,6 +17,8 @@ export function runLines({ event, data }: RunEvent, more: readonly string[]): st
       return [told("failed", data.nodeId, errorText(data.error))];
     case "workflow:human_gate":
       return [told("waiting", data.nodeId, gateText(data)), ...decisionLines(data, data.runId, more).map(indented)];
+    case "workflow:callback":
+      return [told("waiting", data.nodeId, `for an event, until ${data.expiresAt}`)];
     case "workflow:gate_notification":
       return [told(data.status === "sent" ? "notified" : "unsent", data.nodeId, data.error ? errorText(data.error) : "")];
     case "workflow:error":
@@ -128,8 +130,8 @@ function linesOf(each: DefinitionVersion): string[] {
 /** A run, as text for a person. `more`: flags with which another command reaches the same service. */
 export function runPage(detail: RunDetail, more: readonly string[]): string {
   const { runId, humanGate, finalOutputs, nodeResults = {} } = detail;
-  const nodes = Object.entries(nodeResults).map(([nodeId, { type, status, attempts, durationMs, error }]) => [
-    ...[nodeId, type, status, String(attempts)],
+  const nodes = Object.entries(nodeResults).map(([nodeId, { type, status, attempts, durationMs, error, waitsUntil }]) => [
+    ...[nodeId, type, waitsUntil === undefined ? status : `${status} until ${waitsUntil}`, String(attempts)],
     durationMs === undefined ? "" : durationText(durationMs),
     error ? errorText(error) : "",
   ]);

@@ -25,6 +25,7 @@ const decision = v.union([
     comment: v.optional(v.string()),
   }),
 ]);
+const callback = v.union([v.literal("timeout"), v.strictObject({ event: v.unknown() })]);
 const nodeStatus = v.picklist(["completed", "failed", "skipped", "cancelled"]);
 
 const testCase = v.strictObject({
@@ -33,6 +34,8 @@ const testCase = v.strictObject({
   /** By node id: one answer for all attempts, or one per attempt. The last is repeated. */
   nodes: v.optional(record(v.string(), v.union([answer, v.pipe(v.array(answer), v.nonEmpty())])), {}),
   gates: v.optional(record(v.string(), decision), {}),
+  /** By node id: one event for all attempts, or one per attempt. The last is repeated. */
+  callbacks: v.optional(record(v.string(), v.union([callback, v.pipe(v.array(callback), v.nonEmpty())])), {}),
   expect: v.strictObject({
     status: v.picklist(RUN_STATUSES.filter((status) => status !== "running" && status !== "waiting_human")),
     outputs: v.optional(v.unknown()),

@@ -5,7 +5,8 @@ import { EXECUTED, idWithoutPlaces } from "./scripted-nodes.ts";
 
 type Types = ReadonlyMap<string, ports.NodeRules>;
 
-const GATE = "human_gate";
+/** What a case gives to each type of node that waits for an answer from outside. */
+const WAITING: Readonly<Record<string, "gates" | "callbacks">> = { human_gate: "gates", callback: "callbacks" };
 
 /** The rules of nodes in cases: a case has its own agents, providers and workflows. */
 export function rulesOfCases(types: Types): Types {
@@ -14,8 +15,8 @@ export function rulesOfCases(types: Types): Types {
 
 /** The rules without checks that depend on the instance, such as its providers. */
 function withoutInstance(rules: ports.NodeRules): ports.NodeRules {
-  // Of a gate, the checks of its notification and its links depend on the instance.
-  return EXECUTED.has(rules.type) && rules.type !== GATE ? rules : { ...rules, check: () => [] };
+  // Of a waiting node, the checks of its request and its links depend on the instance.
+  return EXECUTED.has(rules.type) && WAITING[rules.type] === undefined ? rules : { ...rules, check: () => [] };
 }
 
 /** A placeholder for each secret that the cases do not give. */
@@ -27,20 +28,24 @@ export function secretsOfCases(names: Iterable<string>, { secrets }: CasesOfText
 export function unknownIds({ cases }: CasesOfText, { graph, onFailure }: Definition): readonly string[] {
   const nodes = new Map(typesOf(graph));
   if (onFailure) for (const [id, type] of typesOf({ nodes: new Map([[onFailure.id, onFailure]]) })) nodes.set(id, type);
-  return cases.flatMap(({ name, nodes: answers, gates, expect }) => {
+  return cases.flatMap(({ name, nodes: answers, gates, callbacks, expect }) => {
     const told = (id: string, reason: string) => `case "${name}": ${id}: ${reason}`;
-    const all = [...Object.keys(answers), ...Object.keys(gates), ...Object.keys(expect.nodes)];
+    const all = [...Object.keys(answers), ...Object.keys(gates), ...Object.keys(callbacks), ...Object.keys(expect.nodes)];
     const unknown = all.filter((id) => !nodes.has(idWithoutPlaces(id)));
     const executed = Object.keys(answers).filter((id) => {
       const type = nodes.get(idWithoutPlaces(id));
-      // The answer of a gate is that of its notification.
-      return type !== undefined && EXECUTED.has(type) && type !== GATE;
+      // The answer of a waiting node is that of its request.
+      return type !== undefined && EXECUTED.has(type) && WAITING[type] === undefined;
     });
-    const others = Object.keys(gates).filter((id) => nodes.has(idWithoutPlaces(id)) && nodes.get(idWithoutPlaces(id)) !== GATE);
+    const others = Object.entries(WAITING).flatMap(([type, key]) =>
+      Object.keys({ gates, callbacks }[key])
+        .filter((id) => nodes.has(idWithoutPlaces(id)) && nodes.get(idWithoutPlaces(id)) !== type)
+        .map((id) => told(id, `This node is not a ${type}`)),
+    );
     return [
       ...unknown.map((id) => told(id, "The definition has no such node")),
       ...executed.map((id) => told(id, `Nodes of type ${nodes.get(idWithoutPlaces(id))} are executed: they take no answer`)),
-      ...others.map((id) => told(id, "This node is not a human_gate")),
+      ...others,
     ];
   });
 }

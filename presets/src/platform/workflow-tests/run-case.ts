@@ -5,13 +5,14 @@ import { memoryStore } from "@portico/adapters/stores/memory";
 import { type Adapter, type App, createApp, ports, Secret } from "@portico/core";
 import type { Definition } from "@portico/plugins/workflow-service/definitions";
 import { workflowService } from "@portico/plugins/workflow-service";
+import { workflowRuntime } from "@portico/plugins/workflow-service/runtime";
 import type { CallResult } from "@portico/core/client";
 import type { workflowServiceContract } from "@portico/plugins/workflow-service/contract";
 import type { TestedCase } from "@portico/plugins/workflow-service/definition-tests";
 import { createGrants } from "@portico/plugins/workflow-service/grants";
 import type { TestCase } from "./case-file.ts";
 import { jsonDifference } from "../cases/json-difference.ts";
-import { idWithoutPlaces, scriptedNodes } from "./scripted-nodes.ts";
+import { ofAttempt, ofNode, scriptedNodes } from "./scripted-nodes.ts";
 import { silentTelemetry } from "../cases/silent-telemetry.ts";
 
 type RunDetail = CallResult<typeof workflowServiceContract.run>;
@@ -34,6 +35,7 @@ export interface CaseGiven {
 }
 
 const TOKEN = "the token of a test that listens nowhere";
+const ORIGIN = "http://workflow.test";
 const CASE_MS = 60_000;
 /** Turns of the event loop after which a run that does nothing only waits for its timers. */
 const TURNS = 10;
@@ -59,8 +61,8 @@ export async function runCase(test: TestCase, given: CaseGiven): Promise<TestedC
         token: new Secret(TOKEN),
         secrets: Object.fromEntries(Object.entries(secrets).map(([name, value]) => [name, new Secret(value)])),
         replacedKinds: ["agent", "attachment", "workflow"],
-        // Links of gates are in notifications, which are sent to no one.
-        publicUrl: "http://workflow.test",
+        // Links of gates and addresses of callbacks are in requests, which are sent to no one.
+        publicUrl: ORIGIN,
       }),
     ],
   });
@@ -115,6 +117,7 @@ interface Passing {
 async function toEnd(app: App, path: string, passing: Passing): Promise<RunDetail | string> {
   const { clock, test, workflowId, limitMs, signal } = passing;
   const giveUpAt = performance.now() + limitMs;
+  const sent = new Set<string>();
   while (performance.now() < giveUpAt) {
     signal?.throwIfAborted();
     for (let turn = 0; turn < TURNS; turn++) await settled();
@@ -127,7 +130,7 @@ async function toEnd(app: App, path: string, passing: Passing): Promise<RunDetai
     }
     if (run.humanGate) {
       const { nodeId, expiresAt } = run.humanGate;
-      const decision = test.gates[nodeId] ?? test.gates[idWithoutPlaces(nodeId)];
+      const decision = ofNode(test.gates, nodeId);
       if (decision === undefined) return `gates.${nodeId}: the run waits here, and the case has no decision`;
       if (decision !== "timeout") {
         const grant = await createGrants(portsOf(app)).issue({ workflowId });
@@ -137,6 +140,9 @@ async function toEnd(app: App, path: string, passing: Passing): Promise<RunDetai
       }
       if (expiresAt === undefined) return `gates.${nodeId}: this gate has no timeout`;
     }
+    const called = await callBack(app, run, test, sent);
+    if (typeof called === "string") return called;
+    if (called) continue;
     const left = clock.untilNext();
     if (left === undefined) return "The run does not end";
     await clock.advance(left);
@@ -144,20 +150,43 @@ async function toEnd(app: App, path: string, passing: Passing): Promise<RunDetai
   return `The run does not end within ${limitMs / 1000} s`;
 }
 
+/** Sends the events of the callbacks that wait. Returns whether one was sent, or why one is refused. */
+async function callBack(
+  app: App,
+  { runId, nodeResults = {} }: RunDetail,
+  { callbacks }: TestCase,
+  sent: Set<string>,
+): Promise<boolean | string> {
+  let hasSent = false;
+  for (const [nodeId, { attempts: attempt, waitsUntil }] of Object.entries(nodeResults)) {
+    if (waitsUntil === undefined || sent.has(`${nodeId} ${attempt}`)) continue;
+    // Without an event, its request fails.
+    const given = ofAttempt(ofNode(callbacks, nodeId) ?? "timeout", attempt);
+    if (given === "timeout") continue;
+    const expiresAt = Date.parse(waitsUntil);
+    const token = await app.port(workflowRuntime).callbackTokens.issue({ runId, nodeId, attempt, expiresAt });
+    sent.add(`${nodeId} ${attempt}`);
+    const answer = await call(app, `/callback/${token}`, { body: given.event });
+    if (answer.status !== 200) return `callbacks.${nodeId}: the event is refused: ${JSON.stringify(answer.body)}`;
+    hasSent = true;
+  }
+  return hasSent;
+}
+
 function portsOf(app: App) {
   return { signing: app.port(ports.signing), clock: app.port(ports.clock), ids: app.port(ports.ids) };
 }
 
-async function call(app: App, path: string, { body, grant }: { readonly body?: object; readonly grant?: string } = {}) {
+async function call(app: App, path: string, { body, grant }: { readonly body?: unknown; readonly grant?: string } = {}) {
   const answer = await app.surface("workflow").fetch(
-    new Request(`http://workflow.test${path}`, {
-      method: body ? "POST" : "GET",
+    new Request(`${ORIGIN}${path}`, {
+      method: body !== undefined ? "POST" : "GET",
       headers: {
         "x-workflow-service-token": TOKEN,
         "content-type": "application/json",
         ...(grant !== undefined && { "x-execution-grant": grant }),
       },
-      ...(body && { body: JSON.stringify(body) }),
+      ...(body !== undefined && { body: JSON.stringify(body) }),
     }),
   );
   return { status: answer.status, body: (await answer.json()) as unknown };

@@ -4,30 +4,41 @@ import { codeNode, transformNode } from "../workflow-nodes-package.ts";
 import type { NodeAnswer, TestCase } from "./case-file.ts";
 
 /** Types that compute only from their input, or control the run: a case executes them. All others get answers of the case. */
-export const EXECUTED: ReadonlySet<string> = new Set([...EXECUTED_IN_CASES, "human_gate"]);
+export const EXECUTED: ReadonlySet<string> = new Set([...EXECUTED_IN_CASES, "callback", "human_gate"]);
 
 /** The id of a node without positions: `pages.short` of `pages[3].short`. */
 export function idWithoutPlaces(nodeId: string): string {
   return nodeId.replace(/\[\d+\]/g, "");
 }
 
+/** What a case says about a node: at its place, or for all places. */
+export function ofNode<T>(said: Readonly<Record<string, T>>, nodeId: string): T | undefined {
+  return said[nodeId] ?? said[idWithoutPlaces(nodeId)];
+}
+
+/** The one of an attempt. The last is repeated. */
+export function ofAttempt<T>(said: T | readonly T[], attempt: number): T {
+  const all = Array.isArray(said) ? (said as readonly T[]) : [said as T];
+  return all[Math.min(attempt, all.length) - 1]!;
+}
+
 /** The nodes of a service in which each node with effects gets its answer from the case. `missed` is called for nodes without an answer. */
 export function scriptedNodes(
   types: ReadonlyMap<string, ports.NodeRules>,
-  { nodes, gates }: TestCase,
+  { nodes, gates, callbacks }: TestCase,
   missed: (nodeId: string) => void,
   threads?: number,
 ): readonly Adapter[] {
   const answerOf = (nodeId: string, attempt: number): NodeAnswer => {
-    const found = nodes[nodeId] ?? nodes[idWithoutPlaces(nodeId)];
+    const found = ofNode(nodes, nodeId);
     if (found === undefined) {
-      // The notification of a gate needs no answer. A case can let it fail.
-      if ((gates[nodeId] ?? gates[idWithoutPlaces(nodeId)]) !== undefined) return { output: null };
+      // The request of a gate or a callback needs no answer. A case can let it fail.
+      if (ofNode<unknown>(gates, nodeId) !== undefined || ofNode<unknown>(callbacks, nodeId) !== undefined)
+        return { output: null };
       missed(nodeId);
       throw new ports.NodeFailed("no_answer", "The case has no answer for this node", { retryable: false });
     }
-    const answers = Array.isArray(found) ? found : [found];
-    return answers[Math.min(attempt, answers.length) - 1]!;
+    return ofAttempt(found, attempt);
   };
   const scripted = [...types.values()].filter(({ type }) => !EXECUTED.has(type)).map((rules) => scriptedNode(rules, answerOf));
   const sandbox = threads === undefined ? {} : { threads };

@@ -188,7 +188,7 @@ const nodes: readonly BrokenDocument[] = [
   one(
     "an unknown type",
     `nodes: { a: { type: §modle } }`,
-    'There is no kind of node "modle". Did you mean "model"? Known are agent, attachment, branch, code, fail, http, human_gate, loop, map, model, transform, wait, workflow',
+    'There is no kind of node "modle". Did you mean "model"? Known are agent, attachment, branch, callback, code, fail, http, human_gate, loop, map, model, transform, wait, workflow',
   ),
   structural("an unknown key of a node", node(`{ ${T}, §need: [a] }`), 'There is no key "need": did you mean "needs"?'),
   structural(

@@ -56,6 +56,7 @@ describe("docs/workflow-definitions.md", () => {
         "agent",
         "attachment",
         "branch",
+        "callback",
         "code",
         "fail",
         "http",

@@ -21,7 +21,9 @@ export function withCase(
   const { name, parameters, nodes } = given;
   const written = readable(given.definition);
   const gates = nodes.filter(({ type }) => type === "human_gate");
-  const answered = nodes.filter(({ type }) => !EXECUTED_IN_CASES.has(type) && type !== "human_gate");
+  const callbacks = nodes.filter(({ type }) => type === "callback");
+  const waiting = new Set([...gates, ...callbacks]);
+  const answered = nodes.filter((node) => !EXECUTED_IN_CASES.has(node.type) && !waiting.has(node));
   const byId = (some: readonly DefinitionNode[], answer: (node: DefinitionNode) => unknown) =>
     Object.fromEntries(some.map((node) => [node.id, answer(node)]));
   const settings = ({ id }: DefinitionNode) => settingsOf(written, id.split("."));
@@ -31,6 +33,7 @@ export function withCase(
     ...(Object.keys(parameters).length > 0 && { parameters }),
     ...(answered.length > 0 && { nodes: byId(answered, answerOf) }),
     ...(gates.length > 0 && { gates: byId(gates, (node) => sampleDecision(settings(node))) }),
+    ...(callbacks.length > 0 && { callbacks: byId(callbacks, (node) => ({ event: sampleEvent(settings(node)) })) }),
     expect: { status: "completed" },
   });
 }
@@ -121,6 +124,12 @@ function sampleAnswer(type: string, settings: unknown): unknown {
 function sampleDecision(settings: unknown): unknown {
   const { form } = (settings ?? {}) as { readonly form?: unknown };
   return { decision: "approve", ...(isRecord(form) && { values: sampleOf(form) }) };
+}
+
+/** An event of a callback for a case. */
+function sampleEvent(settings: unknown): unknown {
+  const { schema } = (settings ?? {}) as { readonly schema?: unknown };
+  return isRecord(schema) ? sampleOf(schema) : {};
 }
 
 /** A value that simple schemas allow. */
