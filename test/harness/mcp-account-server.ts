@@ -16,10 +16,12 @@ export interface McpAccountServer {
 export async function startMcpAccountServer(
   options: Parameters<typeof startAuthorizationServer>[0] & {
     readonly resourceMetadata?: Readonly<Record<string, unknown>>;
+    /** Makes the server of each session. Default: `createToolsServer`. */
+    readonly createSessionServer?: Parameters<typeof startMcpHttpServer>[0];
   } = {},
 ): Promise<McpAccountServer> {
   const authorization = await startAuthorizationServer(options);
-  const server = await startMcpHttpServer(createToolsServer, {
+  const server = await startMcpHttpServer(options.createSessionServer ?? createToolsServer, {
     guard(request) {
       const { origin, pathname } = new URL(request.url);
       const resource = `${origin}/mcp`;

@@ -145,6 +145,18 @@ const fields = {
       "Whether it remembers documents of each user across conversations. Default: no.",
     ),
   ),
+  resources: v.optional(
+    described(
+      v.pipe(v.array(short), v.maxLength(64)),
+      "Resources of MCP servers that its turns may read: `server/URI`, also with the template of a URI.",
+    ),
+  ),
+  prompts: v.optional(
+    described(
+      v.pipe(v.array(short), v.maxLength(200)),
+      "Prompts of MCP servers that its users may choose: `server/prompt`, or `server/*` for all of a server.",
+    ),
+  ),
   schedules: v.optional(
     described(
       v.pipe(

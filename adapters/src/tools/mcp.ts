@@ -1,6 +1,7 @@
 import { defineAdapter, orAborted, ports, type Scope } from "@portico/core";
 import { readServerOptions } from "./mcp/server-options.ts";
 import type { McpServer } from "./mcp/server-options.ts";
+import type { ToolCalls } from "./mcp/tool-calls.ts";
 import type { McpAuthorization } from "./mcp-authorization.ts";
 import type { McpToolsOptions } from "./mcp-options.ts";
 
@@ -65,20 +66,20 @@ async function openUserSource(
       }),
     );
   }
+  const use = <T>(
+    caller: Pick<ports.ToolCaller, "userId"> | undefined,
+    signal: AbortSignal | undefined,
+    work: (calls: ToolCalls) => Promise<T>,
+  ) => orAborted(users.use(caller?.userId, work), signal);
   return {
     id: server.id,
     authorization: given.authorization,
     owns: (toolId) => toolId.startsWith(`${server.id}/`),
-    list: (signal, caller) =>
-      orAborted(
-        users.use(caller?.userId, (calls) => calls.list(signal)),
-        signal,
-      ),
-    call: (call, signal) =>
-      orAborted(
-        users.use(call.caller.userId, (calls) => calls.call(call, signal)),
-        signal,
-      ),
+    list: (signal, caller) => use(caller, signal, (calls) => calls.list(signal)),
+    call: (call, signal) => use(call.caller, signal, (calls) => calls.call(call, signal)),
+    readResource: (read, signal) => use(read.caller, signal, (calls) => calls.readResource(read, signal)),
+    listPrompts: (signal, caller) => use(caller, signal, (calls) => calls.listPrompts(signal)),
+    fillPrompt: (prompt, signal) => use(prompt.caller, signal, (calls) => calls.fillPrompt(prompt, signal)),
   };
 }
 
@@ -89,7 +90,10 @@ async function openSource(
   scope: Scope,
 ): Promise<ports.ToolSource> {
   // The client library loads slowly. An app without MCP servers does not load it.
-  const [{ McpConnection }, { ToolCalls }] = await Promise.all([import("./mcp/connection.ts"), import("./mcp/tool-calls.ts")]);
+  const [{ McpConnection }, { ToolCalls: Calls }] = await Promise.all([
+    import("./mcp/connection.ts"),
+    import("./mcp/tool-calls.ts"),
+  ]);
   const connection = new McpConnection(server, clock, telemetry.log);
   scope.onClose(() => connection.close());
   if (rotation) {
@@ -103,12 +107,15 @@ async function openSource(
   }
   // In the background: the first caller waits for it, and gets its result.
   void connection.session().catch(() => undefined);
-  const calls = new ToolCalls(server, connection, clock);
+  const calls = new Calls(server, connection, clock);
   return {
     id: server.id,
     owns: (toolId) => toolId.startsWith(`${server.id}/`),
     problems: () => connection.problems,
     list: (signal) => calls.list(signal),
     call: (call, signal) => calls.call(call, signal),
+    readResource: (read, signal) => calls.readResource(read, signal),
+    listPrompts: (signal) => calls.listPrompts(signal),
+    fillPrompt: (prompt, signal) => calls.fillPrompt(prompt, signal),
   };
 }

@@ -66,8 +66,8 @@ export const SKILL_FILE_BYTES = 1024 * 1024;
 /** Something that an agent's `agent.json` names, and that its turns do not get, or not as it says. */
 export interface AgentProblem {
   /** The key of `agent.json`, or `document` for the file itself. */
-  readonly at: "tools" | "skills" | "outputSchema" | "document";
-  /** The value that the key names: a tool's ID, or a skill's path; the name of the file. */
+  readonly at: "tools" | "skills" | "resources" | "prompts" | "outputSchema" | "document";
+  /** The value that the key names: the ID of a tool, a resource or a prompt, or a skill's path; the name of the file. */
   readonly name: string;
   /** The reason, for the agent's owner. */
   readonly message: string;
@@ -76,7 +76,7 @@ export interface AgentProblem {
 /** The parts of an agent whose problems can be found. */
 export interface CheckedAgent {
   readonly id: string;
-  readonly definition: Pick<AgentDefinition, "tools" | "skills" | "outputSchema" | "memory">;
+  readonly definition: Pick<AgentDefinition, "tools" | "skills" | "resources" | "prompts" | "outputSchema" | "memory">;
 }
 
 /** What a list of agents contains. */
@@ -135,6 +135,10 @@ export interface AgentDefinition {
   readonly skills: readonly string[];
   /** What it may remember of each user across conversations. Absent: nothing. */
   readonly memory?: AgentMemory | undefined;
+  /** IDs of documents of its sources of tools, which its turns may read. */
+  readonly resources?: readonly string[] | undefined;
+  /** IDs of templates of messages, which its users may choose. `source/*`: all of one source. */
+  readonly prompts?: readonly string[] | undefined;
   /** When it works by itself (extension). */
   readonly schedules?: readonly AgentSchedule[] | undefined;
   readonly heartbeat?: { readonly enabled: boolean; readonly everyMs: number; readonly prompt: string } | undefined;

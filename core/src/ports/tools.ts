@@ -18,6 +18,18 @@ export interface ToolSource {
    * in `list`, ToolArgumentsInvalid for arguments that violate `inputSchema`, ToolsUnavailable, or the signal's reason.
    */
   call(call: ToolCall, signal: AbortSignal): Promise<ToolResult>;
+  /**
+   * Read a document that it offers as context. A document that cannot be read gives a result with `isError`, for the model to read. Throws
+   * ToolArgumentsInvalid for missing and unknown values, ToolsUnavailable, or the signal's reason. Default: it has no documents.
+   */
+  readResource?(read: ResourceRead, signal: AbortSignal): Promise<ToolResult>;
+  /** Its current templates of messages, as `list`. Default: it has none. */
+  listPrompts?(signal: AbortSignal, caller: Pick<ToolCaller, "userId">): Promise<readonly PromptDefinition[]>;
+  /**
+   * The message that a template makes. Throws ToolNotFound for an ID that is not in `listPrompts`, ToolArgumentsInvalid for missing and unknown
+   * arguments, PromptRefused, ToolsUnavailable, or the signal's reason.
+   */
+  fillPrompt?(prompt: PromptFill, signal: AbortSignal): Promise<FilledPrompt>;
   /** How a person connects the source to an account. Default: it needs no account. */
   readonly authorization?: ToolAuthorization | undefined;
 }
@@ -166,6 +178,42 @@ export interface ToolCaller {
   readonly workflowDepth?: number | undefined;
 }
 
+/** One document to read. */
+export interface ResourceRead {
+  /** `server/URI`, for an MCP server. The URI may be a template (RFC 6570). */
+  readonly resourceId: string;
+  /** The values of the template's variables. */
+  readonly values: Readonly<Record<string, string>>;
+  readonly caller: ToolCaller;
+}
+
+/** A template of a message, which a person chooses. */
+export interface PromptDefinition {
+  /** Unique in an app; prompts of an MCP server are `server/prompt`. */
+  readonly id: string;
+  readonly title?: string | undefined;
+  readonly description?: string | undefined;
+  readonly arguments: readonly {
+    readonly name: string;
+    readonly description?: string | undefined;
+    readonly isRequired: boolean;
+  }[];
+}
+
+/** A template with its arguments. */
+export interface PromptFill {
+  readonly promptId: string;
+  readonly arguments: Readonly<Record<string, string>>;
+  readonly caller: Pick<ToolCaller, "userId" | "agentId">;
+}
+
+/** A message that a person can change and send. */
+export interface FilledPrompt {
+  readonly text: string;
+  /** Parts of the template that a message of a person cannot contain, such as images and answers. */
+  readonly leftOut: number;
+}
+
 /** The answer of a tool. */
 export interface ToolResult {
   readonly content: readonly ToolContent[];
@@ -185,6 +233,11 @@ export class ToolNotFound extends Error {
 /** Thrown for arguments that violate the tool's schema. The message names the paths, not the values. */
 export class ToolArgumentsInvalid extends Error {
   override readonly name = "ToolArgumentsInvalid";
+}
+
+/** Thrown when a source does not fill in a prompt. The message is the source's own, for the person who chose the prompt. */
+export class PromptRefused extends Error {
+  override readonly name = "PromptRefused";
 }
 
 /** Thrown when the source cannot be reached now. */

@@ -8,7 +8,7 @@ import { agentErrors } from "./errors.ts";
 import { QUERY_BYTES, TITLE_LENGTH } from "./limits.ts";
 import { memoryRoutes } from "./memory-contract.ts";
 import { storedTrace } from "./trace-entry.ts";
-import { askBody, askResult, followUpBody, lookupBody, lookupResult, startBody } from "./query-contract.ts";
+import { askBody, askResult, fillPromptBody, followUpBody, lookupBody, lookupResult, startBody } from "./query-contract.ts";
 
 const text = v.string();
 const optionalText = v.optional(text);
@@ -33,14 +33,36 @@ const agentSummary = v.object({
   metadataError: v.optional(v.picklist(["missing", "unreadable", "invalid_json", "invalid_shape"])),
   /** What its turns need and the instance does not have: they fail until then. An extension. */
   missing: v.optional(v.picklist(["engine", "provider", "model"])),
-  /** What its `agent.json` names and its turns do not get, for the owner: unknown and missing tools, and skills that cannot be read. An extension. */
+  /** What its `agent.json` names and its turns do not get, for the owner: for example unknown tools, and skills that cannot be read. An extension. */
   problems: v.optional(
-    v.array(v.object({ at: v.picklist(["tools", "skills", "outputSchema", "document"]), name: text, message: text })),
+    v.array(
+      v.object({
+        at: v.picklist(["tools", "skills", "resources", "prompts", "outputSchema", "document"]),
+        name: text,
+        message: text,
+      }),
+    ),
   ),
   /** Keys of its `agent.json` that have no effect. */
   unknownKeys: v.optional(v.array(text)),
   ui: v.optional(v.unknown()),
   avatar: v.optional(v.unknown()),
+});
+
+/** Templates of messages that an agent's users may choose: an extension. */
+const agentPrompts = v.object({
+  prompts: v.array(
+    v.object({
+      id: text,
+      title: optionalText,
+      description: optionalText,
+      arguments: v.array(v.object({ name: text, description: optionalText, isRequired: v.boolean() })),
+    }),
+  ),
+  /** The agent has more than the list. */
+  hasMore: v.boolean(),
+  /** Sources whose prompts cannot be listed now. `connect_again`: the caller, or the owner, must connect an account first. */
+  unavailable: v.array(v.object({ sourceId: text, code: v.picklist(["connect_again", "unavailable"]) })),
 });
 
 /** Specification 2.11. */
@@ -239,6 +261,32 @@ export const conversationsRunsContract = defineContract(
       summary: "List agents",
       success: reply.json(v.object({ agents: v.array(agentSummary) })),
       errors: { unauthorized },
+    },
+    prompts: {
+      method: "GET",
+      path: "/api/agents/:id/prompts",
+      summary: "List the prompts of MCP servers that an agent's users may choose (an extension)",
+      params: byId,
+      query: readParameters({}),
+      success: reply.json(agentPrompts),
+      errors: { unauthorized, unknown_agent: agentErrors.unknown_agent },
+    },
+    fillPrompt: {
+      method: "POST",
+      path: "/api/agents/:id/prompts/fill",
+      summary: "Fill in a prompt of an MCP server, for a person to change and send (an extension)",
+      params: byId,
+      body: fillPromptBody,
+      success: reply.json(v.object({ text, leftOut: v.number() })),
+      errors: {
+        unauthorized,
+        unknown_agent: agentErrors.unknown_agent,
+        arguments_invalid: agentErrors.arguments_invalid,
+        prompt_not_found: agentErrors.prompt_not_found,
+        prompt_refused: agentErrors.prompt_refused,
+        connect_again: agentErrors.connect_again,
+        source_unavailable: agentErrors.source_unavailable,
+      },
     },
     runs: {
       method: "GET",

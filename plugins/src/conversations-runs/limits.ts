@@ -192,6 +192,13 @@ export const SHOWN_WAIT_MS = 60_000;
 export const READ_CHARACTERS = 40_000;
 export const READ_IMAGE_BYTES = 4 * 1024 * 1024;
 
+/** Prompts of an agent that a list has, how long it waits for their sources; characters of an ID, arguments, and characters of one. */
+export const LISTED_PROMPTS = 200;
+export const PROMPTS_WAIT_MS = 5000;
+export const PROMPT_ID_CHARACTERS = 512;
+export const PROMPT_ARGUMENTS = 32;
+export const PROMPT_ARGUMENT_CHARACTERS = 10_000;
+
 /** How long an agent engine may go on after its turn was stopped. */
 export const ABANDONED_AFTER_MS = 5000;
 

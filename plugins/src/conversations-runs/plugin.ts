@@ -12,6 +12,7 @@ import { decideApproval, listApprovals, listConsents, revokeConsent } from "./ro
 import { chooseBranch, clearConversation, listConversations, listMessages, readRunningTurn } from "./routes/conversations.ts";
 import { memoryCalls } from "./routes/memory.ts";
 import { handshake } from "./routes/handshake.ts";
+import { fillPrompt, listPrompts } from "./routes/prompts.ts";
 import { followUp, lookUpQuery, startQuery } from "./routes/queries.ts";
 import { changeRun, listRuns, readReceipts, readRun, readTrace, runAgain, runtimeState } from "./routes/runs.ts";
 import { stopTurns } from "./routes/stop-turns.ts";
@@ -47,6 +48,8 @@ export const conversationsRuns = definePlugin({
   setup: (services, options) => ({
     handshake: handshake(services, options.version),
     agents: listAgents(services),
+    prompts: listPrompts(services),
+    fillPrompt: fillPrompt(services),
     runs: listRuns(services),
     searchRuns: searchRuns(services),
     run: readRun(services),

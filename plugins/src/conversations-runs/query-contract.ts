@@ -1,7 +1,16 @@
 import { maxCharacters, objectOnly, record } from "@portico/core/contract";
 import * as v from "valibot";
 import { clientId } from "./client-id.ts";
-import { LOOKUP_REQUESTS, MAX_TURNS_MAXIMUM, METADATA_ENTRIES, METADATA_LENGTH, QUERY_FILES } from "./limits.ts";
+import {
+  LOOKUP_REQUESTS,
+  MAX_TURNS_MAXIMUM,
+  METADATA_ENTRIES,
+  METADATA_LENGTH,
+  PROMPT_ARGUMENT_CHARACTERS,
+  PROMPT_ARGUMENTS,
+  PROMPT_ID_CHARACTERS,
+  QUERY_FILES,
+} from "./limits.ts";
 
 const text = v.pipe(
   v.string(),
@@ -127,6 +136,18 @@ export const followUpBody = v.strictObject({
   }),
   clientRequestId: clientId,
   requestDigest: digest,
+});
+
+/** POST /api/agents/:id/prompts/fill (an extension). */
+export const fillPromptBody = v.strictObject({
+  prompt: v.pipe(v.string(), v.nonEmpty(), maxCharacters(PROMPT_ID_CHARACTERS)),
+  arguments: v.optional(
+    v.pipe(
+      record(v.pipe(v.string(), maxCharacters(256)), v.pipe(text, maxCharacters(PROMPT_ARGUMENT_CHARACTERS))),
+      v.check((given) => Object.keys(given).length <= PROMPT_ARGUMENTS, `at most ${PROMPT_ARGUMENTS} arguments`),
+    ),
+    {},
+  ),
 });
 
 /** POST /api/query/client-requests/lookup (specification 4.6). */

@@ -1,4 +1,4 @@
-import { Client, type McpSubscription } from "@modelcontextprotocol/client";
+import { Client } from "@modelcontextprotocol/client";
 import type { ports } from "@portico/core";
 import type { SchemaChecks } from "@portico/core/kit";
 import * as v from "valibot";
@@ -7,7 +7,8 @@ import { HttpTransport } from "./http-transport.ts";
 import { faultCode, readFault } from "./server-fault.ts";
 import type { McpServer } from "./server-options.ts";
 import { SseTransport } from "./sse-transport.ts";
-import { callAnswerSchema } from "./tool-result.ts";
+import { FreshList } from "./fresh-list.ts";
+import { createPromptTable, type PromptTable } from "./prompts.ts";
 import { createToolTable, type ToolTable } from "./tool-table.ts";
 import { withDeadline } from "./with-deadline.ts";
 
@@ -22,7 +23,18 @@ const NO_LIMIT_MS = 2 ** 31 - 1;
 /** Limits an endless list. */
 const MOST_PAGES = 100;
 
-const pageSchema = v.looseObject({ tools: v.array(v.unknown()), nextCursor: v.nullish(v.string()) });
+const nextCursor = v.nullish(v.string());
+/** Pages of the lists of a server. */
+const pages = {
+  tools: v.pipe(
+    v.looseObject({ tools: v.array(v.unknown()), nextCursor }),
+    v.transform((page) => ({ items: page.tools, nextCursor: page.nextCursor })),
+  ),
+  prompts: v.pipe(
+    v.looseObject({ prompts: v.array(v.unknown()), nextCursor }),
+    v.transform((page) => ({ items: page.prompts, nextCursor: page.nextCursor })),
+  ),
+};
 
 export interface SessionEvents {
   /** The connection is lost, and the session with it. Called once, and not for a session that was closed. */
@@ -45,14 +57,13 @@ export class McpSession {
   readonly #client: Client;
   readonly #transport: ChildTransport | HttpTransport | SseTransport;
   readonly #checks: SchemaChecks;
-  #table: Promise<ToolTable> | undefined;
-  #isReading = false;
-  #isStale = true;
+  readonly #tools = new FreshList(() => this.#readTools());
+  readonly #prompts = new FreshList(() => this.#readPrompts());
   #isAsking = false;
   #isOver = false;
   #calls = 0;
   #idle: (() => void) | undefined;
-  #subscription: McpSubscription | undefined;
+  #watching: Promise<void> | undefined;
 
   constructor(server: McpServer, handshake: Handshake, { clock, checks, events }: SessionGiven) {
     this.#server = server;
@@ -67,9 +78,8 @@ export class McpSession {
     );
     // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the library has no events
     this.#client.onclose = () => this.#lose(undefined);
-    this.#client.setNotificationHandler("notifications/tools/list_changed", () => {
-      this.#isStale = true;
-    });
+    this.#client.setNotificationHandler("notifications/tools/list_changed", () => this.#tools.changed());
+    this.#client.setNotificationHandler("notifications/prompts/list_changed", () => this.#prompts.changed());
   }
 
   get isOver(): boolean {
@@ -89,23 +99,26 @@ export class McpSession {
     return this.tools();
   }
 
-  /** The server's current tools. Read again after the server reported a change. Concurrent callers share one reading. */
+  /** The server's current tools. */
   tools(): Promise<ToolTable> {
-    if (!this.#table || (this.#isStale && !this.#isReading)) this.#table = this.#readTools();
-    return this.#table;
+    return this.#tools.now();
+  }
+
+  /** The server's current prompts. */
+  prompts(): Promise<PromptTable> {
+    return this.#prompts.now();
   }
 
   /** Throws the library's errors, for `readFault`. Aborting notifies the server. */
-  async call(
-    name: string,
-    args: unknown,
+  async ask<S extends v.GenericSchema>(
+    request: { readonly method: string; readonly params: Record<string, unknown> },
+    answer: S,
     options: { readonly signal: AbortSignal; readonly onprogress: () => void },
-  ): Promise<v.InferOutput<typeof callAnswerSchema>> {
-    const params = { name, arguments: args as Record<string, unknown> };
-    // Not `callTool`, which refuses unknown kinds of content, and with it the whole answer.
+  ): Promise<v.InferOutput<S>> {
+    // Not `callTool` and the like, which refuse unknown kinds of content, and with it the whole answer.
     this.#calls++;
     try {
-      return await this.#client.request({ method: "tools/call", params }, callAnswerSchema, { ...options, timeout: NO_LIMIT_MS });
+      return await this.#client.request(request, answer, { ...options, timeout: NO_LIMIT_MS });
     } finally {
       this.#calls--;
       if (this.#calls === 0) this.#idle?.();
@@ -135,48 +148,61 @@ export class McpSession {
   }
 
   async #readTools(): Promise<ToolTable> {
-    this.#isReading = true;
-    this.#isStale = false;
-    try {
-      if (!this.#client.getServerCapabilities()?.tools) return { tools: new Map(), problems: [] };
-      const { connectTimeoutMs } = this.#server;
-      await this.#watch(connectTimeoutMs);
-      const listed = await withDeadline(this.#clock, connectTimeoutMs, [], (signal) => this.#readPages(signal));
-      const table = await createToolTable(this.#server, listed, this.#checks);
-      this.#events.listed(table.problems);
-      return table;
-    } catch (error) {
-      this.#isStale = true;
-      throw error;
-    } finally {
-      this.#isReading = false;
-    }
+    if (!this.#client.getServerCapabilities()?.tools) return { tools: new Map(), problems: [] };
+    const table = await createToolTable(this.#server, await this.#readList("tools"), this.#checks);
+    this.#events.listed(table.problems);
+    return table;
   }
 
-  async #readPages(signal: AbortSignal): Promise<unknown[]> {
-    const tools: unknown[] = [];
+  async #readPrompts(): Promise<PromptTable> {
+    if (!this.#client.getServerCapabilities()?.prompts) return new Map();
+    return createPromptTable(this.#server.id, await this.#readList("prompts"));
+  }
+
+  async #readList(list: keyof typeof pages): Promise<unknown[]> {
+    const { connectTimeoutMs } = this.#server;
+    await this.#watch(connectTimeoutMs);
+    return withDeadline(this.#clock, connectTimeoutMs, [], (signal) => this.#readPages(list, signal));
+  }
+
+  async #readPages(list: keyof typeof pages, signal: AbortSignal): Promise<unknown[]> {
+    const all: unknown[] = [];
     let cursor: string | undefined;
     for (let count = 0; count < MOST_PAGES; count++) {
       const params = cursor === undefined ? {} : { cursor };
-      const page = await this.#client.request({ method: "tools/list", params }, pageSchema, { signal, timeout: NO_LIMIT_MS });
-      tools.push(...page.tools);
+      const page = await this.#client.request({ method: `${list}/list`, params }, pages[list], { signal, timeout: NO_LIMIT_MS });
+      all.push(...page.items);
       if (!page.nextCursor || page.nextCursor === cursor) break;
       cursor = page.nextCursor;
     }
-    return tools;
+    return all;
   }
 
   /**
    * Since 2026-07-28, only subscribers are notified of changes. Subscribes before the list is read, so that no change is missed.
    */
-  async #watch(timeout: number): Promise<void> {
-    if (this.#client.getProtocolEra() !== "modern" || this.#subscription) return;
-    if (!this.#client.getServerCapabilities()?.tools?.listChanged) return;
-    const subscription = await this.#client.listen({ toolsListChanged: true }, { timeout }).catch(() => undefined);
-    this.#subscription = subscription;
-    void subscription?.closed.then(() => {
-      this.#subscription = undefined;
-      this.#isStale = true;
+  #watch(timeout: number): Promise<void> {
+    this.#watching ??= this.#subscribe(timeout);
+    return this.#watching;
+  }
+
+  async #subscribe(timeout: number): Promise<void> {
+    if (this.#client.getProtocolEra() !== "modern") return;
+    const { tools, prompts } = this.#client.getServerCapabilities() ?? {};
+    const wanted = {
+      ...(tools?.listChanged && { toolsListChanged: true }),
+      ...(prompts?.listChanged && { promptsListChanged: true }),
+    };
+    if (Object.keys(wanted).length === 0) return;
+    const subscription = await this.#client.listen(wanted, { timeout }).catch(() => undefined);
+    const ended = (): void => {
+      this.#watching = undefined;
+    };
+    if (!subscription) return ended();
+    void subscription.closed.then(() => {
+      ended();
+      this.#tools.changed();
+      this.#prompts.changed();
     });
   }
 

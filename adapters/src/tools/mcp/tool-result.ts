@@ -26,6 +26,14 @@ export function toToolResult({ content, structuredContent, isError }: v.InferOut
   return { content: parts, isError };
 }
 
+/** The documents of an answer. */
+export const readAnswerSchema = v.looseObject({ contents: v.array(v.unknown()) });
+
+/** The part of a document that a model reads. */
+export function toReadResult({ contents }: v.InferOutput<typeof readAnswerSchema>): ports.ToolResult {
+  return toToolResult({ content: contents.map((resource) => ({ type: "resource", resource })), isError: false });
+}
+
 /** A result that tells a model why the call has no other result. */
 export function errorResult(message: string): ports.ToolResult {
   return { content: [text(message)], isError: true };

@@ -67,8 +67,8 @@ export async function namedProblems(
   const outputSchema = isRecord(written["outputSchema"]) ? written["outputSchema"] : undefined;
   const scheduled = list(written["schedules"]).map((schedule) => (isRecord(schedule) ? list(schedule["tools"]) : []));
   const tools = texts([...list(written["tools"]), ...scheduled.flat()]);
-  const skills = texts(list(written["skills"]));
-  const problems = await turns.problems({ id, definition: { tools, skills, outputSchema } }, signal);
+  const [skills, resources, prompts] = ["skills", "resources", "prompts"].map((key) => texts(list(written[key])));
+  const problems = await turns.problems({ id, definition: { tools, skills: skills!, resources, prompts, outputSchema } }, signal);
   return problems.map(({ at, name, message }) => {
     // The name of a skill is its path without a slash at its end.
     const index = list(written[at]).findIndex(

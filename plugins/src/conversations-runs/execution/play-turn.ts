@@ -10,6 +10,7 @@ import type { MemoryOfTurn } from "../memory/memory-of-turn.ts";
 import { readSkills, withSkills } from "../skills/agent-skills.ts";
 import { READ_SKILL, skillTools } from "../skills/read-skill.ts";
 import { builtInTools, type Delegate } from "../turns/built-in-tools.ts";
+import { READ_RESOURCE, resourceTools } from "../turns/read-resource.ts";
 import type { ShownRoom, TurnRoom } from "../turns/shown-files.ts";
 import type { ArgumentsFault } from "../turns/tool-arguments.ts";
 import { leftBehind, type TurnEnd } from "../turns/turn-end.ts";
@@ -152,10 +153,12 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd | Pause
       builtInTools({ turn, files, room, deliver: delivering, delegate }),
       skillTools(agents, agent.id, skills),
       ...(memory ? [memory.source] : []),
+      ...(definition.resources?.length ? [resourceTools(tools, definition.resources, room)] : []),
       ...tools,
     ];
     const wanted = [
-      ...(toolIds ?? definition.tools),
+      // Turns with tools of their own read resources only if these name the tool: it reaches outside of the agent's folder.
+      ...(toolIds ?? [...definition.tools, ...(definition.resources?.length ? [READ_RESOURCE] : [])]),
       ...(skills.length > 0 ? [READ_SKILL] : []),
       ...(memory?.wanted(toolIds) ?? []),
     ];

@@ -2,6 +2,7 @@ import type { ports } from "@portico/core";
 import type { SchemaChecks } from "@portico/core/kit";
 import { builtInDefinitions } from "../turns/built-in-tools.ts";
 import { MEMORY_TOOLS } from "../memory/memory-tools.ts";
+import { READ_RESOURCE } from "../turns/read-resource.ts";
 import { READ_SKILL } from "../skills/read-skill.ts";
 import { readSkills } from "../skills/agent-skills.ts";
 import { problemsOf, toolsOf } from "../turns/tool-sources.ts";
@@ -39,7 +40,7 @@ export function findAgentProblems({ agents, tools: sources, checks }: AgentProbl
 
   const toolProblem = async (toolId: string, memory: ports.AgentMemory | undefined): Promise<string | undefined> => {
     if (MEMORY_TOOLS.includes(toolId)) return memory ? undefined : "The agent has no memory: `memory` switches it on";
-    if (toolId === READ_SKILL || builtInDefinitions.some(({ id }) => id === toolId)) return undefined;
+    if (toolId === READ_SKILL || toolId === READ_RESOURCE || builtInDefinitions.some(({ id }) => id === toolId)) return undefined;
     const asked = sources.filter((source) => source.owns?.(toolId) ?? true);
     const away: string[] = [];
     for (const source of asked) {
@@ -55,11 +56,23 @@ export function findAgentProblems({ agents, tools: sources, checks }: AgentProbl
     return away.length > 0 ? `Tools of ${away.join(", ")} cannot be listed now` : "No source has a tool with this ID";
   };
 
+  /** Whether a source has it is not known before it is read. */
+  const sourceProblem = (name: string): string | undefined => {
+    const source = sources.find((each) => each.owns?.(name));
+    return source ? problemsOf(source).find(({ kind }) => kind === "unavailable")?.message : "No MCP server has this name";
+  };
+
   return async ({ id, definition }) => {
     const problems: ports.AgentProblem[] = [];
     for (const name of new Set(definition.tools)) {
       const message = await toolProblem(name, definition.memory);
       if (message !== undefined) problems.push({ at: "tools", name, message });
+    }
+    for (const at of ["resources", "prompts"] as const) {
+      for (const name of new Set(definition[at])) {
+        const message = sourceProblem(name);
+        if (message !== undefined) problems.push({ at, name, message });
+      }
     }
     await readSkills(agents, { id, definition }, (name, message) => problems.push({ at: "skills", name, message }));
     const { outputSchema } = definition;

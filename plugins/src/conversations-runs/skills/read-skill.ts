@@ -63,7 +63,8 @@ async function textOf(agents: Pick<ports.Agents, "skillFile">, agentId: string, 
   }
 }
 
-function pieceOf(text: string, offset: number): string {
+/** What a model reads of a long text at once, with a note if more text follows. */
+export function pieceOf(text: string, offset: number): string {
   const rest = text.length - offset;
   if (rest <= READ_CHARACTERS) return text.slice(offset);
   const piece = text.slice(offset, offset + READ_CHARACTERS).replace(HALF_AT_END, "");

@@ -109,7 +109,9 @@ async function lacksOf(agent: AgentTextOf, { servers, dir, hasOwnTools, turns }:
     if (isTool && servers.get(named.name.split("/", 1)[0]!)?.isUnknown)
       return doubtful(about, `${said}; its MCP server uses an account, and was not asked`);
     if (isTool) return wrong(about, said, fixOfTool(named.name, servers));
-    if (named.path[0] === "outputSchema") return wrong(about, said, `correct line ${line} of the agent.json`);
+    const [key] = named.path;
+    if (key === "resources" || key === "prompts") return doubtful(about, said);
+    if (key === "outputSchema") return wrong(about, said, `correct line ${line} of the agent.json`);
     const file = dir === undefined ? `${named.name}/SKILL.md` : join(dir, id, named.name, "SKILL.md");
     return wrong(about, said, `correct ${file}, or remove its folder from the agent's "skills"`);
   });
