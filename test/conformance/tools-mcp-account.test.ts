@@ -1,17 +1,24 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { request as send } from "node:http";
+import { createServer as createSecureServer } from "node:https";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "@portico/adapters/clock/system";
 import { createMemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
-import { mcpAccountTools } from "@portico/adapters/tools/mcp";
+import { mcpAccountTools, type McpToolsOptions } from "@portico/adapters/tools/mcp";
+import { createMemoryRecords } from "@portico/adapters/records/memory";
+import { aesGcmSealing } from "@portico/adapters/sealing/aes-gcm";
+import { memorySecrets } from "@portico/adapters/secrets/memory";
 import { sqliteRecords } from "@portico/adapters/records/sqlite";
 import { sqliteStore, type SqliteStoreOptions } from "@portico/adapters/stores/sqlite";
-import { type Adapter, type ports, Secret } from "@portico/core";
+import { type Adapter, defineAdapter, ports, Secret } from "@portico/core";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createManualClock, manualClock } from "@portico/adapters/clock/manual";
 import { type McpAccountServer, startMcpAccountServer } from "../harness/mcp-account-server.ts";
-import { serveRequests } from "../harness/mcp-http-server.ts";
+import { startForwardProxy } from "../harness/forward-proxy.ts";
+import { hasOpenssl, makeCertificate } from "../harness/own-certificate.ts";
+import { listen, serveRequests } from "../harness/mcp-http-server.ts";
 import { openAdapter } from "./open-adapter.ts";
 
 const undo: (() => unknown)[] = [];
@@ -36,15 +43,23 @@ async function startServer(options: Parameters<typeof startMcpAccountServer>[0] 
 /** One process with the tools of the server, as the source `shop`. All processes of a test share their store. */
 async function openShop(
   { url }: Pick<McpAccountServer, "url">,
-  { auth = {}, clock = systemClock(), keys = {} }: { auth?: object; clock?: Adapter; keys?: Partial<SqliteStoreOptions> } = {},
+  {
+    auth = {},
+    clock = systemClock(),
+    keys = {},
+    outbound,
+    store = sqliteStore({ dir, ...keys }),
+  }: {
+    auth?: object;
+    clock?: Adapter;
+    keys?: Partial<SqliteStoreOptions>;
+    outbound?: McpToolsOptions["outbound"];
+    store?: readonly Adapter[];
+  } = {},
 ) {
   const telemetry = createMemoryTelemetry();
-  const options = { id: "shop", url, auth: { type: "oauth" as const, per: "instance" as const, allow: [], ...auth } };
-  const opened = await openAdapter(mcpAccountTools(options), [
-    clock,
-    memoryTelemetry({ telemetry }),
-    ...sqliteStore({ dir, ...keys }),
-  ]);
+  const options = { id: "shop", url, auth: { type: "oauth" as const, per: "instance" as const, allow: [], ...auth }, outbound };
+  const opened = await openAdapter(mcpAccountTools(options), [clock, memoryTelemetry({ telemetry }), ...store]);
   let isClosed = false;
   const close = async () => {
     if (!isClosed) await opened.close();
@@ -53,6 +68,46 @@ async function openShop(
   undo.push(close);
   const source = opened.port as ports.ToolSource & { readonly authorization: ports.ToolAuthorization };
   return { source, telemetry, close, authorization: source.authorization };
+}
+
+/** The names of the endpoints in the metadata of an authorization server (RFC 8414), by the paths of the test's server. */
+const ENDPOINTS: Readonly<Record<string, string>> = {
+  authorize: "authorization_endpoint",
+  token: "token_endpoint",
+  register: "registration_endpoint",
+  revoke: "revocation_endpoint",
+};
+
+/** A store that can be away. */
+function failingStore() {
+  const away = { isAway: false, refusedWrites: 0 };
+  const memory = createMemoryRecords();
+  undo.push(() => memory.close());
+  const refuse = async () => {
+    throw new ports.RecordsUnavailable("The store is away");
+  };
+  const failing = defineAdapter({
+    name: "records/failing",
+    port: ports.records,
+    needs: {},
+    open: (): ports.Records => ({
+      collection<T extends object>(spec: ports.CollectionSpec): ports.Collection<T> {
+        const collection = memory.records.collection<T>(spec);
+        return {
+          ...collection,
+          write: collection.write,
+          get: (id) => (away.isAway ? refuse() : collection.get(id)),
+          put(...asked) {
+            if (!away.isAway) return collection.put(...asked);
+            away.refusedWrites++;
+            return refuse();
+          },
+        };
+      },
+      batch: (writes) => (away.isAway ? refuse() : memory.records.batch(writes)),
+    }),
+  });
+  return { away, store: [failing(undefined), aesGcmSealing({}), memorySecrets()] };
 }
 
 const greet = (source: ports.ToolSource) =>
@@ -289,6 +344,31 @@ describe("a token that the server does not accept any more", () => {
     expect(await greet((await openShop(server)).source)).toEqual(greeting);
   });
 
+  it("is renewed once the store is back, if the store is away, and no refresh token is spent or lost", async () => {
+    const server = await startServer();
+    const { store, away } = failingStore();
+    const shop = await openShop(server, { store });
+    await connect(shop, server);
+    expect(await greet(shop.source)).toEqual(greeting);
+    server.authorization.expireTokens();
+    // Before the renewal: nothing is spent, and the call fails once.
+    away.isAway = true;
+    await expect(greet(shop.source)).rejects.toMatchObject({ name: "ToolsUnavailable" });
+    expect(renewals(server)).toBe(0);
+    away.isAway = false;
+    // After it: the new tokens are written as soon as that is possible.
+    server.authorization.beforeTokens = async () => void (away.isAway = true);
+    const called = greet(shop.source);
+    await expect.poll(() => away.refusedWrites).toBeGreaterThan(1);
+    away.isAway = false;
+    server.authorization.beforeTokens = undefined;
+    expect(await called).toEqual(greeting);
+    expect(renewals(server)).toBe(1);
+    server.authorization.expireTokens();
+    expect(await greet(shop.source)).toEqual(greeting);
+    expect(renewals(server)).toBe(2);
+  });
+
   it("is renewed before it expires", async () => {
     const server = await startServer({ lifetime: 3600 });
     const clock = createManualClock();
@@ -325,6 +405,50 @@ describe("a token that the server does not accept any more", () => {
     expect(server.authorization.requests).toContain("/revoke");
     await expect(greet(shop.source)).rejects.toEqual(connectAgain);
     expect(await shop.authorization.disconnect(undefined, signal())).toBe(false);
+  });
+});
+
+describe("requests of OAuth, and those with the token", () => {
+  it.runIf(hasOpenssl())("go through the proxy of the settings", async () => {
+    const certificate = makeCertificate(dir, ["DNS:login.test"]);
+    const metadata = Object.fromEntries(
+      ["authorize", "token", "register", "revoke"].map((path) => [ENDPOINTS[path]!, `https://login.test/${path}`]),
+    );
+    const server = await startServer({
+      metadata: { issuer: "https://login.test", ...metadata },
+      resourceMetadata: { authorization_servers: ["https://login.test"] },
+    });
+    const login = new URL(server.authorization.issuer);
+    const secure = createSecureServer({ cert: certificate.certificate, key: certificate.key }, (request, response) => {
+      const { method, headers, url: path } = request;
+      const onward = send({ host: login.hostname, port: login.port, method, path, headers }, (answer) => {
+        response.writeHead(answer.statusCode!, answer.headers);
+        answer.pipe(response);
+      });
+      request.pipe(onward);
+    });
+    const securePort = await listen(secure);
+    undo.push(() => secure.close());
+    const servers = { "tools.test:80": Number(new URL(server.url).port), "login.test:443": securePort };
+    await using proxy = await startForwardProxy({ servers, credentials: "ada:secret" });
+    const outbound = { proxy: new Secret(`http://ada:secret@127.0.0.1:${proxy.port}`), ca: new Secret(certificate.certificate) };
+    const shop = await openShop({ url: "http://tools.test/mcp" }, { outbound, auth: { allow: ["login.test"] } });
+    const begun = await shop.authorization.begin({ redirectUrl: REDIRECT }, signal());
+    await shop.authorization.finish({ ...returned(server, begun.url), iss: "https://login.test" }, signal());
+    expect(await greet(shop.source)).toEqual(greeting);
+    server.authorization.expireTokens();
+    expect(await greet(shop.source)).toEqual(greeting);
+    expect(server.authorization.requests).toEqual(
+      expect.arrayContaining(["/register", "/token authorization_code", "/token refresh_token"]),
+    );
+    expect(proxy.passed).toEqual(
+      expect.arrayContaining([
+        "GET http://tools.test/.well-known/oauth-protected-resource/mcp",
+        "CONNECT login.test:443",
+        "POST http://tools.test/mcp",
+      ]),
+    );
+    await shop.close();
   });
 });
 

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { FetchLike } from "@modelcontextprotocol/client";
 import { ports, retryWhileStoreAway } from "@portico/core";
+import { undefinedAtConflict } from "@portico/core/kit";
 import type { OutboundOptions } from "../outbound/outbound-options.ts";
 import {
   authorizationAddress,
@@ -17,6 +18,7 @@ import {
   type PendingLogin,
   type RegisteredClient,
   type StoredGrant,
+  type TakenLogin,
 } from "./mcp/oauth/grant-records.ts";
 import { createGuardedFetch } from "./mcp/oauth/guarded-fetch.ts";
 import type { McpAuthOptions } from "./mcp-options.ts";
@@ -104,8 +106,22 @@ export class McpAuthorization implements ports.ToolAuthorization {
     const login = await this.#records.takeLogin(state, { userId, by });
     if (!login || login.serverUrl !== this.#options.url.href)
       throw new ports.ToolAuthorizationFailed("state_invalid", "The state is unknown, used, expired, or of another user");
-    if (received.error !== undefined || code === undefined)
-      throw new ports.ToolAuthorizationFailed("refused", "The service gave no access");
+    try {
+      if (received.error !== undefined || code === undefined)
+        throw new ports.ToolAuthorizationFailed("refused", "The service gave no access");
+      return await this.#exchange(login, { userId, code, iss }, signal);
+    } catch (error) {
+      // What cannot be removed now expires.
+      await this.#records.dropLogin(login).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  async #exchange(
+    login: TakenLogin,
+    { userId, code, iss }: { readonly userId: string | undefined; readonly code: string; readonly iss: string | undefined },
+    signal: AbortSignal,
+  ): Promise<ports.ToolGrant> {
     return unlessAborted(signal, async () => {
       const pending = { ...login, client: this.#withSecret(login.client) };
       const tokens = await exchange(pending, { code, iss }, this.#ask(signal)).catch(async (error: unknown) => {
@@ -117,7 +133,11 @@ export class McpAuthorization implements ports.ToolAuthorization {
       const access: Access = { serverUrl, resource, service, client, ...this.#accessFrom(tokens, undefined) };
       const about = { userId, connectedAt: this.#clock.now(), scope: tokens.scope };
       // A code is valid once: without this write, the person must connect again.
-      await this.#persist(() => this.#records.save(about, access));
+      const isSaved = await this.#whileAway(() => this.#records.saveNew(about, access, login));
+      if (!isSaved) {
+        await revoke(access, pending.client, this.#ask(signal)).catch(() => undefined);
+        throw new ports.ToolAuthorizationFailed("state_invalid", "The connection was removed while it was finished");
+      }
       return { state: "connected", connectedAt: about.connectedAt, scope: about.scope };
     });
   }
@@ -206,13 +226,11 @@ export class McpAuthorization implements ports.ToolAuthorization {
 
   /** The old refresh token may be spent, so the store is tried again. A person who disconnected or connected meanwhile wins. */
   async #persist(write: () => Promise<unknown>): Promise<void> {
-    await retryWhileStoreAway({ clock: this.#clock, signal: this.#ended.signal }, async () => {
-      try {
-        await write();
-      } catch (error) {
-        if (!(error instanceof ports.RecordConflict)) throw error;
-      }
-    });
+    await this.#whileAway(() => write().catch(undefinedAtConflict));
+  }
+
+  #whileAway<T>(write: () => Promise<T>): Promise<T> {
+    return retryWhileStoreAway({ clock: this.#clock, signal: this.#ended.signal }, write);
   }
 
   async #clientFor(

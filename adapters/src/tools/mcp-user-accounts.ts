@@ -23,8 +23,9 @@ export function storedUserAccounts(records: ports.Records) {
     /** Remove the accounts of a user, and the connections that were begun. Returns the number of accounts. */
     async erase(userId: string): Promise<number> {
       let count = 0;
-      for await (const { id } of pages(grants, userId)) if (await grants.remove(id)) count++;
+      // First the connections: one that is being finished then saves no grant, or has saved it.
       for await (const { id } of pages(logins, userId)) await logins.remove(id);
+      for await (const { id } of pages(grants, userId)) if (await grants.remove(id)) count++;
       return count;
     },
   };

@@ -130,6 +130,18 @@ it("an account of a user is exported without its tokens, and erased with the use
   const erased = await portico("user erase ada --yes --json");
   expect(JSON.parse(erased.stdout)).toMatchObject({ accounts: 1 });
   expect((await call("GET", "")).accounts).toMatchObject([{ state: "not_connected" }]);
+
+  // A connection that is being finished while its user is erased.
+  const begun = await call("POST", "/shop/connect", { redirectUrl: service.url("agent") });
+  const received = Object.fromEntries(new URL(server.authorization.agree(begun.url)).searchParams);
+  server.authorization.beforeTokens = async () => {
+    expect((await portico("user erase ada --yes --json")).code).toBe(0);
+  };
+  expect(await call("POST", "/shop/finish", received)).toMatchObject({ code: "state_invalid" });
+  server.authorization.beforeTokens = undefined;
+  expect((await call("GET", "")).accounts).toMatchObject([{ state: "not_connected" }]);
+  expect(server.authorization.requests).toContain("/revoke");
+  expect(await call("POST", "/shop/finish", received)).toMatchObject({ code: "state_invalid" });
   const { code, stderr } = await portico("mcp login shop");
   expect([code, stderr]).toEqual([64, expect.stringContaining("Each user connects their own account")]);
 });

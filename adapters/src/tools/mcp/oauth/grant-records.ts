@@ -52,9 +52,17 @@ interface StoredLogin {
   readonly owner: string;
   readonly userId?: string | undefined;
   readonly expiresAt: number;
-  readonly sealed: string;
+  /** Absent once its person came back: its state is not valid again. */
+  readonly sealed?: string | undefined;
 }
 
+/** A connection whose person came back. Its grant is saved only while it is stored, so that erasing a user also ends what is being finished. */
+export interface TakenLogin extends PendingLogin {
+  readonly id: string;
+  readonly version: number;
+}
+
+type GrantFacts = Pick<StoredGrant, "userId" | "connectedAt" | "scope">;
 type LoginOwner = Pick<ports.BeginAuthorization, "userId" | "by">;
 
 /** What a person's return is finished with. */
@@ -98,6 +106,7 @@ export class GrantRecords {
   readonly #server: string;
   readonly #sealing: ports.Sealing;
   readonly #clock: ports.Clock;
+  readonly #records: ports.Records;
   readonly #stored: ReturnType<typeof openGrantCollections>;
 
   constructor(
@@ -107,6 +116,7 @@ export class GrantRecords {
     this.#server = server;
     this.#sealing = given.sealing;
     this.#clock = given.clock;
+    this.#records = given.records;
     this.#stored = openGrantCollections(given.records);
   }
 
@@ -120,16 +130,31 @@ export class GrantRecords {
     return value.sealed === undefined ? undefined : this.#open<Access>(`mcp-grant:${id}`, value.sealed);
   }
 
-  /** Write a grant. Throws RecordConflict. */
-  async save(
-    { userId, ...about }: Pick<StoredGrant, "userId" | "connectedAt" | "scope">,
-    access: Access,
-    expected?: ports.Expected,
-  ): Promise<ports.Stored<StoredGrant>> {
+  /** Write a renewed grant in the place of a version. Throws RecordConflict. */
+  async save(about: GrantFacts, access: Access, expected: number): Promise<void> {
+    const [id, grant] = await this.#toStored(about, access);
+    await this.#stored.grants.put(id, grant, expected);
+  }
+
+  /** Write the grant of a connection, which ends. False if the connection was removed meanwhile: with its user, or because it took too long. */
+  async saveNew(about: GrantFacts, access: Access, login: TakenLogin): Promise<boolean> {
+    const { grants, logins } = this.#stored;
+    const [id, grant] = await this.#toStored(about, access);
+    try {
+      await this.#records.batch([logins.write.remove(login.id, login.version), grants.write.put(id, grant)]);
+      return true;
+    } catch (error) {
+      if (!(error instanceof ports.RecordConflict)) throw error;
+      // An earlier attempt, whose answer was lost, may have written it.
+      const found = await this.find(about.userId);
+      return found !== undefined && (await this.open(found))?.accessToken === access.accessToken;
+    }
+  }
+
+  async #toStored({ userId, ...about }: GrantFacts, access: Access): Promise<[id: string, grant: StoredGrant]> {
     const id = this.#idOf(userId);
     const sealed = await this.#sealing.seal(`mcp-grant:${id}`, JSON.stringify(access));
-    const owner = userId === undefined ? {} : { userId };
-    return this.#stored.grants.put(id, { server: this.#server, ...owner, ...about, sealed }, expected);
+    return [id, { server: this.#server, ...(userId !== undefined && { userId }), ...about, sealed }];
   }
 
   /** Replace a grant by one without tokens, or with a lease. Undefined if another process wrote in between. */
@@ -161,14 +186,26 @@ export class GrantRecords {
     return expiresAt;
   }
 
-  /** Take a begun connection: a state is valid once, also for two processes, and for its owner only. */
-  async takeLogin(state: string, owner: LoginOwner): Promise<PendingLogin | undefined> {
+  /**
+   * Take a begun connection: a state is valid once, also for two processes, and for its owner only. It stays stored, without its secrets, until
+   * `saveNew` or `dropLogin`.
+   */
+  async takeLogin(state: string, owner: LoginOwner): Promise<TakenLogin | undefined> {
     const { logins } = this.#stored;
     const found = await logins.get(hashed(state));
     if (!found || found.value.owner !== this.#ownerOf(owner)) return undefined;
-    if (!(await logins.remove(found.id, found.version).catch(undefinedAtConflict))) return undefined;
-    if (found.value.expiresAt <= this.#clock.now()) return undefined;
-    return this.#open<PendingLogin>(`mcp-login:${found.id}`, found.value.sealed);
+    const { sealed, ...rest } = found.value;
+    const now = this.#clock.now();
+    if (sealed === undefined || rest.expiresAt <= now) return undefined;
+    const taken = await logins.put(found.id, { ...rest, expiresAt: now + LOGIN_MS }, found.version).catch(undefinedAtConflict);
+    if (!taken) return undefined;
+    const login = await this.#open<PendingLogin>(`mcp-login:${found.id}`, sealed);
+    return login && { ...login, id: taken.id, version: taken.version };
+  }
+
+  /** Remove a connection that was not finished. */
+  async dropLogin({ id }: TakenLogin): Promise<void> {
+    await this.#stored.logins.remove(id);
   }
 
   /** The client that was registered at this issuer for this address. */
