@@ -12,7 +12,17 @@ import { startRawMcpServer } from "../../harness/raw-mcp-server.ts";
 import { temporaryFolder } from "../../harness/portico-process.ts";
 
 const object = { type: "object" };
-const tools = ["good", "no-such-tool", "shop/good", "shop/strange", "shop/unknown", "shop/ahead", "away/any", "SendUserMessage"];
+const tools = [
+  "good",
+  "no-such-tool",
+  "shop/good",
+  "shop/strange",
+  "shop/unknown",
+  "shop/ahead",
+  "away/any",
+  "SendUserMessage",
+  "ReadMemory",
+];
 const skills = ["skills/colon", "skills/good", "skills/missing", "skills/renamed"];
 const agent = { name: "Clerk", provider: "demo", model: "demo", tools, skills, outputSchema: { pattern: "^(?!x)" } };
 const files = {
@@ -64,6 +74,7 @@ const expected = [
   ["tools", "shop/unknown", UNKNOWN],
   ["tools", "shop/ahead", expect.stringContaining("RE2")],
   ["tools", "away/any", "The MCP server cannot be reached (ECONNREFUSED)"],
+  ["tools", "ReadMemory", "The agent has no memory: `memory` switches it on"],
   ["skills", "skills/colon", expect.stringContaining("a text with a colon and a blank needs quotes")],
   ["skills", "skills/missing", expect.stringContaining("has no SKILL.md")],
   ["skills", "skills/renamed", "Its name is not that of its folder"],

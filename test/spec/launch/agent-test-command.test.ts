@@ -163,6 +163,30 @@ describe("portico agent test", () => {
     expect(decided).toEqual([[], [], [], []]);
   });
 
+  it("executes the tools of a memory on an empty one, unless the case answers them", async () => {
+    write("agents/helper/agent.json", { name: "Keeper", memory: true });
+    const reads = { calls: [{ tool: "ReadMemory", arguments: { name: "Likes" } }] };
+    const writes = { calls: [{ tool: "WriteMemory", arguments: { name: "Likes", text: "Tea" } }] };
+    const differences = await run(
+      {
+        model: [reads, writes, reads, { text: "done" }],
+        expect: {
+          calls: [
+            { tool: "ReadMemory", isError: true },
+            { tool: "WriteMemory", isError: false },
+            { tool: "ReadMemory", isError: false },
+          ],
+        },
+      },
+      {
+        model: [reads, { text: "Tea" }],
+        tools: { ReadMemory: { output: "Version: 1\nTea" } },
+        expect: { calls: [{ tool: "ReadMemory", isError: false }] },
+      },
+    );
+    expect(differences).toEqual([[], []]);
+  });
+
   it("reads an agent.json by its path, with its skills, and counts costs by the prices of the configuration", async () => {
     write("portico.config.json", {
       prices: { currency: "EUR", models: [{ model: "large", from: "2026-01-01", input: 1_000_000, output: 2_000_000 }] },

@@ -26,6 +26,7 @@ beforeAll(async () => {
     JSON.stringify({
       name: "Helper",
       tools: ["SendUserMessage"],
+      memory: true,
       heartbeat: { enabled: false, everyMs: 60_000, prompt: "Look around" },
     }),
   );
@@ -125,6 +126,7 @@ async function undecided(): Promise<{ readonly runId: string; readonly path: str
 
 const event = { promptTemplate: "A secret prompt of the audit: {{payload}}", toolIds: [], maxTurns: 3 };
 const webhooks = "/api/agents/helper/webhooks";
+const memory = "/api/agents/helper/memory";
 
 /** What changes something, by its route: how it is called, and what is recorded. */
 const CHANGES: Readonly<Record<string, () => Promise<readonly [entry: object, answer: Answer]>>> = {
@@ -260,6 +262,19 @@ const CHANGES: Readonly<Record<string, () => Promise<readonly [entry: object, an
       { action: "tool-consent.revoke", object: consents[0].id },
       await call("agent", "DELETE", `/api/tool-consents/${consents[0].id}`),
     ];
+  },
+  async "conversations-runs.writeMemory"() {
+    await call("agent", "DELETE", memory);
+    const answer = await call("agent", "PUT", `${memory}/a%20label`, { text: "a private value" }, { "if-none-match": "*" });
+    return [{ action: "agent-memory.create", object: "helper" }, answer];
+  },
+  async "conversations-runs.eraseMemoryDocument"() {
+    await call("agent", "PUT", `${memory}/gone`, { text: "a private value" }, { "if-none-match": "*" });
+    return [{ action: "agent-memory.erase", object: "helper" }, await call("agent", "DELETE", `${memory}/gone`)];
+  },
+  async "conversations-runs.eraseMemory"() {
+    await call("agent", "PUT", `${memory}/again`, { text: "a private value" }, { "if-none-match": "*" });
+    return [{ action: "agent-memory.erase-all", object: "helper" }, await call("agent", "DELETE", memory)];
   },
   async "conversations-runs.runAgain"() {
     const { runId } = (await call("agent", "POST", "/api/schedules/stuck/heartbeat/trigger")).body;
