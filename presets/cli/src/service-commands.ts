@@ -10,6 +10,7 @@ export const serviceCommands = {
   ask: async () => (await import("./commands/ask.ts")).askCommand,
   agent: async () => (await import("./commands/agent.ts")).agentCommand,
   approvals: async () => (await import("./commands/approvals.ts")).approvalsCommand,
+  memory: async () => (await import("./commands/memory.ts")).memoryCommand,
   grant: async () => (await import("./commands/grant.ts")).grantCommand,
   mcp: async () => (await import("./commands/mcp.ts")).mcpCommand,
   workflow: async () => (await import("./commands/workflow.ts")).workflowCommand,

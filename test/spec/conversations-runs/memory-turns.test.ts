@@ -99,7 +99,7 @@ it("memories in which nothing changed for as long as `agent.keepMemories` are er
   undo.push(() => folder.remove());
   const agents = new Map(["keeper", "other"].map((id) => [id, keeper]));
   const day = 24 * 3_600_000;
-  /** The next process on the same stores, after so many days. */
+  /** The next process on the same stores, this many days after the first one. */
   const startAt = async (days: number) => {
     await service?.close();
     const clock = createManualClock({ startAt: new Date(Date.parse("2030-01-01T00:00:00Z") + days * day).toISOString() });

@@ -103,6 +103,9 @@ export const readers: Readonly<Record<string, Reader>> = {
       /^CONSENT ID /m,
     ],
   },
+  "docs/agent-memory.md": {
+    prints: [/The document is created/, /^NAME .*\nMy tea /m, /"text":"With milk, please\."/, /"created":true/],
+  },
   "docs/areas/attachments-media.md": {
     files: { "report.pdf": "%PDF-1.7" },
     prints: [/"fileReference":"/],

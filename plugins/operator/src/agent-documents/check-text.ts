@@ -68,7 +68,9 @@ export async function namedProblems(
   const scheduled = list(written["schedules"]).map((schedule) => (isRecord(schedule) ? list(schedule["tools"]) : []));
   const tools = texts([...list(written["tools"]), ...scheduled.flat()]);
   const [skills, resources, prompts] = ["skills", "resources", "prompts"].map((key) => texts(list(written[key])));
-  const problems = await turns.problems({ id, definition: { tools, skills: skills!, resources, prompts, outputSchema } }, signal);
+  const memory = written["memory"] === true || isRecord(written["memory"]) ? {} : undefined;
+  const definition = { tools, skills: skills!, resources, prompts, outputSchema, memory };
+  const problems = await turns.problems({ id, definition }, signal);
   return problems.map(({ at, name, message }) => {
     // The name of a skill is its path without a slash at its end.
     const index = list(written[at]).findIndex(

@@ -10,9 +10,6 @@ export const WRITE_MEMORY = "WriteMemory";
 const LIST_MEMORY = "ListMemory";
 const ERASE_MEMORY = "EraseMemory";
 
-/** IDs of the tools that turns of agents with a memory have in addition to their `tools`. */
-export const MEMORY_TOOLS: readonly string[] = [LIST_MEMORY, READ_MEMORY, WRITE_MEMORY, ERASE_MEMORY];
-
 const name = { type: "string", minLength: 1, maxLength: MEMORY_NAME_CHARACTERS, description: "Name of the document" } as const;
 const version = { type: "string", minLength: 1, maxLength: 64 } as const;
 const versionArgument = v.pipe(v.string(), v.nonEmpty(), v.maxLength(64));
@@ -28,7 +25,8 @@ const writeArguments = v.strictObject({
 });
 const eraseArguments = v.strictObject({ ...ofOne, version: versionArgument });
 
-const definitions: readonly ports.ToolDefinition[] = [
+/** The tools that turns of agents with a memory have in addition to their `tools`. */
+export const memoryDefinitions: readonly ports.ToolDefinition[] = [
   {
     id: LIST_MEMORY,
     name: LIST_MEMORY,
@@ -85,6 +83,9 @@ const definitions: readonly ports.ToolDefinition[] = [
   },
 ];
 
+/** Their IDs. */
+export const MEMORY_TOOLS: readonly string[] = memoryDefinitions.map(({ id }) => id);
+
 interface Bounds {
   readonly maxDocuments: number;
   readonly maxCharacters: number;
@@ -131,7 +132,7 @@ export function memoryTools(
   };
   return {
     id: "memory",
-    list: async () => definitions,
+    list: async () => memoryDefinitions,
     async call({ toolId, arguments: args }, signal) {
       signal.throwIfAborted();
       switch (toolId) {
