@@ -84,7 +84,7 @@ export const memoryDefinitions: readonly ports.ToolDefinition[] = [
 ];
 
 /** Their IDs. */
-export const MEMORY_TOOLS: readonly string[] = memoryDefinitions.map(({ id }) => id);
+export const MEMORY_TOOLS: readonly string[] = [LIST_MEMORY, READ_MEMORY, WRITE_MEMORY, ERASE_MEMORY];
 
 interface Bounds {
   readonly maxDocuments: number;

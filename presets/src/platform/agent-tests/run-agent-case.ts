@@ -284,10 +284,10 @@ function added(before: FoundTurn, last: FoundTurn): FoundTurn {
   };
 }
 
-/** The same `agent.json` with this model. */
 /** Of an agent that remembers its user. They are executed on an empty memory, unless the case answers one of them. */
 const MEMORY_TOOLS: readonly string[] = ["ListMemory", "ReadMemory", "WriteMemory", "EraseMemory"];
 
+/** The same `agent.json` with other values. */
 function withChanges(text: string, changes: object): string {
   if (Object.keys(changes).length === 0) return text;
   const definition = JSON.parse(withoutByteOrderMark(text)) as object;
