@@ -189,6 +189,22 @@ const startedOrEnded = <E extends v.ObjectEntries>(more: E) =>
     ]),
   );
 
+/** What a run that resumes another does. Ids are those of nodes outside of `map` and `loop`, except `done`. */
+const resumePlan = v.object({
+  /** Hash of the definition with which the new run starts. */
+  version: text,
+  /** Finished nodes whose results it takes over. */
+  kept: v.array(text),
+  /** Nodes that had begun, and are executed again or go on. */
+  repeated: v.array(text),
+  /** Nodes of which the definition, or a parameter that they read, differs. */
+  changed: v.array(text),
+  added: v.array(text),
+  removed: v.array(text),
+  /** The node that counts as done. */
+  done: v.optional(text),
+});
+
 /** Events of a run (specification 6.1, payloads of workflow.md). */
 const runEvents = {
   "workflow:started": v.object({ workflowId: text, runId: text, name: text, nodeCount: v.number() }),
@@ -431,6 +447,8 @@ export const workflowServiceContract = defineContract(
           from: v.optional(text),
           as: v.optional(v.picklist(["again", "done"]), "again"),
           output: v.optional(json),
+          /** That with which the run started, or the deployed one (an extension). */
+          definition: v.optional(v.picklist(["own", "current"]), "own"),
         }),
         v.check(({ as, output }) => output === undefined || as === "done", "output needs as: done"),
       ),
@@ -441,8 +459,26 @@ export const workflowServiceContract = defineContract(
         ...granted,
         ...beyond,
         run_not_reserved,
+        workflow_not_found,
+        invalid_parameters,
         run_not_resumable: workflowErrors.run_not_resumable,
         run_resumed: workflowErrors.run_resumed,
+      },
+    },
+    resumePlan: {
+      method: "GET",
+      path: "/api/workflow/:id/runs/:runId/resume-plan",
+      summary: "Show which nodes a resume of a run keeps and repeats, and what has changed; starts nothing (an extension)",
+      params: byRun,
+      query: readParameters({
+        definition: v.optional(v.picklist(["own", "current"])),
+        from: v.optional(text),
+        as: v.optional(v.picklist(["again", "done"])),
+      }),
+      success: reply.json(resumePlan),
+      errors: {
+        ...{ ...reading, invalid_request, workflow_not_found, run_not_found, invalid_parameters },
+        run_not_resumable: workflowErrors.run_not_resumable,
       },
     },
     rerun: {

@@ -15,7 +15,7 @@ import { followEvents } from "./routes/events.ts";
 import { listRuns, readRun } from "./routes/history.ts";
 import { receiveCallback } from "./routes/receive-callback.ts";
 import { readFile } from "./routes/read-file.ts";
-import { rerun, resume } from "./routes/resume.ts";
+import { readResumePlan, rerun, resume } from "./routes/resume.ts";
 import { listSchedules, pauseSchedule, resumeSchedule, triggerSchedule, scheduleSource } from "./routes/schedules.ts";
 import { searchRuns } from "./routes/search.ts";
 import { listVersions } from "./routes/versions.ts";
@@ -74,6 +74,7 @@ export const workflowService = definePlugin({
       decide: decide(services),
       cancel: cancel(services),
       resume: resume(services),
+      resumePlan: readResumePlan(services),
       rerun: rerun(services),
       schedules: listSchedules(services),
       triggerSchedule: triggerSchedule(services),

@@ -32,7 +32,8 @@ import { VERSIONS_COUNTED } from "./runs/version-use.ts";
 import { SecretKeeper } from "./secrecy/secret-keeper.ts";
 import { createIsLive, createCancelRun, settleRuns } from "./service/stop-runs.ts";
 import { createNodeTable } from "./kinds/node-table.ts";
-import { createStartChild, createStartRun, RUN_KIND, type StartRun } from "./service/start-runs.ts";
+import { createStartChild } from "./service/start-child.ts";
+import { createStartRun, RUN_KIND, type StartRun } from "./service/start-runs.ts";
 import { createKeyedStarts, type KeyedStarts } from "./service/keyed-starts.ts";
 import { createPendingInputs, type PendingInputs } from "./service/pending-inputs.ts";
 import { createRunSlots, replacedBy, type RunSlots } from "./service/run-slots.ts";
@@ -178,6 +179,7 @@ export const workflowServiceRuntime = defineAdapter({
         return (await load({ ...stored, isStored: true })).definition;
       },
     });
+    const readText = readWritten(clock, scope);
     const checks = new SchemaChecks(clock);
     scope.onClose(() => checks.close());
     const slots = createRunSlots({
@@ -211,7 +213,7 @@ export const workflowServiceRuntime = defineAdapter({
       ...{ clock, answers, gates, callbacks, telemetry, usage: given.usage, kinds: table.kinds, nodes: table.nodes, turns },
       evaluateBeside,
       owner: async (signal) => identity?.instanceOwner(signal),
-      startChild: createStartChild({ catalogue, startRun, runs, definitions }),
+      startChild: createStartChild({ catalogue, startRun, runs, definitions, readText, keeper, checks, evaluateBeside, log }),
       parametersOf: (workflowId) => catalogue.find(workflowId)?.parameters,
       cancelRun: async (runId, reason) => void (await cancelRun(runId, reason)),
       filesOf: ({ runId, grantUserId }, held, secrecy) =>
@@ -254,7 +256,7 @@ export const workflowServiceRuntime = defineAdapter({
       catalogue,
       definitions,
       editor,
-      readText: readWritten(clock, scope),
+      readText,
       runs,
       files,
       live,

@@ -389,7 +389,12 @@ describe.skipIf(findChromium() === undefined)("workflows in the web console", ()
     await status().getByText("Failed").waitFor();
     await panel("Parameters").getByText("sesame").waitFor();
     await button("Resume the run").click();
-    await page.getByRole("alertdialog").getByRole("button", { name: "Resume the run" }).click();
+    const dialog = page.getByRole("alertdialog");
+    await dialog.getByText("Repeated").waitFor();
+    await dialog.getByRole("switch", { name: "Use the present definition" }).click();
+    await dialog.getByText("Repeated").waitFor();
+    expect(await dialog.getByText("Changed").count()).toBe(0);
+    await dialog.getByRole("button", { name: "Resume the run" }).click();
     await page.getByRole("link", { name: runId }).waitFor();
     await button("Approve").click();
     await status().getByText("Completed").waitFor();

@@ -381,6 +381,11 @@ describe("portico workflow resume and rerun", () => {
       stderr: expect.stringContaining("--as done"),
     });
     expect(await run("resume", failed, "--as", "maybe")).toMatchObject({ code: 64, stdout: "" });
+    expect(await run("resume", failed, "--definition", "newest")).toMatchObject({ code: 64, stdout: "" });
+    const planned = await run("resume", failed, "--definition", "current", "--dry-run");
+    expect([planned.code, planned.stdout]).toEqual([0, expect.stringMatching(/^Repeated: {2}bad$/m)]);
+    const json = await run("resume", failed, "--definition", "current", "--dry-run", "--json");
+    expect(JSON.parse(json.stdout)).toMatchObject({ repeated: ["bad"], changed: [], added: [], removed: [] });
     const resumed = await run("resume", failed, "--from", "bad", "--as", "done", "--output", '{"by":"hand"}');
     expect(resumed).toEqual({ code: 0, stdout: expect.stringMatching(/^wrun_\w+\n$/), stderr: "" });
     const detail = await service.until("failing", resumed.stdout.trim(), "completed");

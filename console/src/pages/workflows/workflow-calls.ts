@@ -12,6 +12,7 @@ export type SearchFields = NonNullable<WorkflowDefinition["search"]>;
 export type RunDetail = CallResult<typeof workflowServiceContract.run>;
 export type NodeResult = NonNullable<RunDetail["nodeResults"]>[string];
 export type NodeStatus = NodeResult["status"];
+export type ResumePlan = CallResult<typeof workflowServiceContract.resumePlan>;
 export type RunStatus = RunDetail["status"];
 export type OpenGate = NonNullable<RunDetail["humanGate"]>;
 

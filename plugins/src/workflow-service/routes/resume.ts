@@ -1,29 +1,29 @@
 import { ports } from "@portico/core";
-import { type Definition, type Graph, withDependents, nodeAt } from "../definition/definition.ts";
 import { workflowErrors } from "../contracts/errors.ts";
-import { hasNoResults, isResumableEnd, readResumableResults, type ResumableResults } from "../runs/resumable-results.ts";
+import { hasNoResults } from "../runs/resumable-results.ts";
 import { newRunId } from "../runs/run-id.ts";
 import type { RunRecord } from "../runs/run-record.ts";
+import { doneNode, planResume, type ResumePlan } from "../service/plan-resume.ts";
 import { notResumable, openParameters, type RunOrder, toServiceError } from "../service/start-runs.ts";
-import { grantedRun, mayActAs, toStoreError, type WorkflowHandlers, type WorkflowServices } from "./workflow-services.ts";
+import {
+  grantedRun,
+  mayActAs,
+  readableRun,
+  toStoreError,
+  type WorkflowHandlers,
+  type WorkflowServices,
+} from "./workflow-services.ts";
 import { readChunks } from "../runs/ledger.ts";
 import type { ParametersTaken } from "../runs/ledger-entry.ts";
 import { startedOrEnded } from "./history.ts";
 import { runOfGrant, startOnce } from "./start.ts";
-
-interface ResumeBody {
-  readonly idempotencyKey: string;
-  readonly from?: string | undefined;
-  readonly as: "again" | "done";
-  readonly output?: unknown;
-}
 
 /**
  * Resumes a failed or interrupted run, or a cancelled run that resumes another, as a new run. The resumed run keeps its status (open points
  * 14).
  */
 export function resume(services: WorkflowServices): WorkflowHandlers["resume"] {
-  const { runtime, audit, clock, ids } = services;
+  const { runtime, audit, clock, ids, log } = services;
   const { runs } = runtime;
   return async ({ params, head, body, signal, stopping, answerHeaders }) => {
     const { run, grant, actor } = await grantedRun(services, params, head);
@@ -47,9 +47,9 @@ export function resume(services: WorkflowServices): WorkflowHandlers["resume"] {
       if (!read) throw workflowErrors.run_not_found();
       const runId = newRunId(ids, clock.now());
       const begin = () =>
-        orderOf(services, read.value, body, signal, async (order) => {
+        planResume({ ...runtime, log }, read.value, { ...body, runId }, signal, async (plan) => {
           const writes = runs.resume(read, { runId, idempotencyKey: body.idempotencyKey });
-          await runtime.startRun({ ...order, runId, writes });
+          await runtime.startRun({ ...orderOf(read.value, plan, body.output), runId, writes });
         });
       try {
         await (audit?.attempt({ action: "workflow-run.resume", object: oldId, who: actor }, begin) ?? begin());
@@ -63,6 +63,21 @@ export function resume(services: WorkflowServices): WorkflowHandlers["resume"] {
     } catch (error) {
       if (error instanceof ports.LogUnavailable) toStoreError(error);
       throw toServiceError(error);
+    }
+  };
+}
+
+/** Shows what a resume would do, and starts nothing. */
+export function readResumePlan(services: WorkflowServices): WorkflowHandlers["resumePlan"] {
+  const { runtime, log } = services;
+  return async ({ params, query, signal }) => {
+    const { definition = "own", from, as = "again" } = query;
+    const run = await readableRun(services, params, {}, signal);
+    const order = { runId: run.runId, definition, from, as };
+    try {
+      return await planResume({ ...runtime, log }, run, order, signal, async (plan) => shownPlan(plan));
+    } catch (error) {
+      return toStoreError(error);
     }
   };
 }
@@ -106,84 +121,26 @@ async function resumeOf({ runtime: { runs } }: WorkflowServices, runId: string, 
   throw workflowErrors.run_resumed(undefined, { runId: resumedBy.runId });
 }
 
-/** Checks that the run can be resumed in this way, and starts it while its definition is held. */
-async function orderOf(
-  { runtime, log }: WorkflowServices,
-  run: RunRecord,
-  { from, as, output }: ResumeBody,
-  signal: AbortSignal,
-  start: (order: RunOrder) => Promise<void>,
-): Promise<void> {
-  const { runId, workflowId, userId, grantUserId, bindingId, boardId, taskId, depth, schedule } = run;
-  const { isComplete, parent } = run;
-  if (!isResumableEnd(run)) throw notResumable(`its status is ${run.status}`);
-  if (parent) throw notResumable(`run ${parent.runId} started it: resume that run`);
-  if (!isComplete) throw notResumable("the results of its finished nodes are not known");
-  const held = await runtime.definitions.hold(workflowId, run.definition);
-  try {
-    const { definition } = held;
-    if (!definition) throw notResumable("its definition can no longer be used");
-    const results = await readResumableResults(log, runId, { definition, signal });
-    if (!results.parameters || results.isPartial) throw notResumable("a value is too large to be stored");
-    const { repeat, done } = planOf(definition, results, { from, as });
-    await start({
-      definition,
-      parameters: await openParameters(runtime.keeper, runId, results.parameters),
-      ...{ userId, grantUserId, depth, schedule },
-      binding: bindingId === undefined ? undefined : { id: bindingId, boardId, taskId },
-      resumes: { runId, originalRunId: run.resumes?.originalRunId ?? runId, ...(repeat && { repeat }) },
-      done: done === undefined ? undefined : doneNode(definition, done, output ?? null),
-    });
-  } finally {
-    held.release();
-  }
+/** The order of the new run. */
+function orderOf(run: RunRecord, plan: ResumePlan, output: unknown): Omit<RunOrder, "runId" | "writes"> {
+  const { userId, grantUserId, bindingId, boardId, taskId, depth, schedule } = run;
+  const { definition, parameters, read, resumes, done } = plan;
+  return {
+    ...{ definition, parameters, read, resumes, userId, grantUserId, depth, schedule },
+    binding: bindingId === undefined ? undefined : { id: bindingId, boardId, taskId },
+    done: done === undefined ? undefined : doneNode(definition, done, output ?? null),
+  };
 }
 
-/** The nodes that are repeated although they had finished, and the node that counts as done. */
-function planOf(
-  definition: Definition,
-  { finished, unfinished }: ResumableResults,
-  { from, as }: Pick<ResumeBody, "from" | "as">,
-): { readonly repeat?: readonly string[]; readonly done?: string | undefined } {
-  const { graph } = definition;
-  if (as === "done") {
-    const done = from ?? onlyOne(unfinished);
-    if (!unfinished.includes(done)) throw notResumable(`the node ${done} is not unfinished`);
-    return { ...withAlways(graph, finished, []), done };
-  }
-  if (from === undefined || unfinished.includes(from)) return withAlways(graph, finished, []);
-  if (!graph.nodes.has(from)) throw notResumable(`the definition has no node ${from} outside of map and loop`);
-  return withAlways(graph, finished, finished.has(from) ? withDependents(graph, from) : []);
-}
-
-/** Also repeats the nodes with `if: always` that had run, or begun, before all their needs were finished, and what depends on them. */
-function withAlways(
-  graph: Graph,
-  finished: ReadonlySet<string>,
-  repeat: readonly string[],
-): { readonly repeat?: readonly string[] } {
-  const repeated = new Set(repeat);
-  const isOpen = (id: string) => repeated.has(id) || !finished.has(id);
-  // Every node comes after its needs.
-  for (const { id, isAlways, needs } of graph.nodes.values())
-    if (isAlways && needs.some(({ node }) => isOpen(node))) for (const each of withDependents(graph, id)) repeated.add(each);
-  return repeated.size > 0 ? { repeat: [...repeated] } : {};
-}
-
-/** The innermost of the unfinished nodes, if there is only one. */
-function onlyOne(unfinished: readonly string[]): string {
-  const innermost = unfinished.filter((id) => !unfinished.some((other) => other.startsWith(`${id}[`)));
-  if (innermost.length === 1) return innermost[0]!;
-  throw notResumable(innermost.length === 0 ? "no node is unfinished" : `several nodes are unfinished: name one with from`);
-}
-
-function doneNode(definition: Definition, nodeId: string, output: unknown): NonNullable<RunOrder["done"]> {
-  const { cases, rules } = nodeAt(definition, nodeId)!.node;
-  if (!cases) return { nodeId, output };
-  const { decision, case: named } = (typeof output === "object" && output !== null ? output : {}) as Record<string, unknown>;
-  const taken = rules.gate ? decision : named;
-  if (typeof taken === "string" && cases.has(taken)) return { nodeId, output, case: taken };
-  throw notResumable(`the output of ${nodeId} must name its case: ${[...cases].join(", ")}`);
+/** A plan as callers see it. */
+function shownPlan({ definition, kept, repeated, done, compared }: ResumePlan) {
+  const { changed = [], added = [], removed = [] } = compared ?? {};
+  return {
+    version: definition.hash,
+    ...{ kept: [...kept], repeated: [...repeated] },
+    ...{ changed: [...changed], added: [...added], removed: [...removed] },
+    ...(done !== undefined && { done }),
+  };
 }
 
 async function firstEntry(log: ports.EventLog, runId: string): Promise<ParametersTaken | undefined> {

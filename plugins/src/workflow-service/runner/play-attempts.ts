@@ -1,5 +1,5 @@
 import { addModelUsage, orAborted, ports, retryWhileStoreAway, withHandledRejections, hasMoreLevels } from "@portico/core";
-import { endsItsRun } from "../definition/definition.ts";
+import { endsItsRun, outermost } from "../definition/definition.ts";
 import { workName } from "../runs/run-id.ts";
 import { assertSize, openOutput, parseInput } from "./node-values.ts";
 import { isNodeFailed, type Attempt } from "./attempt.ts";
@@ -58,7 +58,8 @@ async function attemptOnce(
   const { secrecy } = running;
   const { clock, telemetry } = running.services;
   const { runId, workflowId, userId, depth: workflowDepth = 0, resumes } = running.record;
-  const originalRunId = resumes && !endsItsRun(running.definition, nodeId) && { originalRunId: resumes.originalRunId };
+  const isOfChain = resumes && !endsItsRun(running.definition, nodeId);
+  const originalRunId = isOfChain && { originalRunId: resumes.renewed?.[outermost(nodeId)] ?? resumes.originalRunId };
   const startedAt = clock.now();
   let usage: ports.ModelUsage | undefined;
   const stop = node.timeoutMs === undefined ? undefined : new AbortController();

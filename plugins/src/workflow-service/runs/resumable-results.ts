@@ -44,10 +44,11 @@ export async function readResumableResults(
     if (entry.kind === "parameters" && !entry.isLeftOut) parameters ??= entry;
     // It belongs to the failure, which the resume mends.
     if (outermost(entry.nodeId) === ON_FAILURE && definition.onFailure) continue;
-    if (entry.kind === "start") begun.add(entry.nodeId);
-    if (entry.kind !== "end" || repeated.has(outermost(entry.nodeId))) continue;
+    // Another definition than that of the run may not have the node.
     const found = nodeAt(definition, entry.nodeId);
     if (!found) continue;
+    if (entry.kind === "start") begun.add(entry.nodeId);
+    if (entry.kind !== "end" || repeated.has(outermost(entry.nodeId))) continue;
     if (isFinished(entry, found)) finished.add(entry.nodeId);
     else if (entry.status === "completed" && !entry.kept) isPartial = true;
     else if (isExhausted(entry)) forgetInside(entry.nodeId);

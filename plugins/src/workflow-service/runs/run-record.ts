@@ -93,6 +93,10 @@ export interface ResumedRun {
   readonly originalRunId: string;
   /** Nodes of the definition. */
   readonly repeat?: readonly string[] | undefined;
+  /** It has the definition that was deployed when it was resumed, and so do the runs that it resumes for its `workflow` nodes. */
+  readonly isCurrent?: true | undefined;
+  /** Nodes that send the idempotency keys of a later run than the first: the run since which they differ. */
+  readonly renewed?: Readonly<Record<string, string>> | undefined;
 }
 
 /** Why a run failed, was cancelled or is interrupted. */

@@ -89,6 +89,10 @@ export function createStoredDefinitions(given: {
         }
       }
     },
+    /** The text of a definition with which runs began. Undefined if the store no longer has it. */
+    async textOf(workflowId: string, hash: string): Promise<string | undefined> {
+      return current(workflowId, hash)?.text ?? (await stored.get(hash))?.value.text;
+    },
     /** The definition of a run, until it is released; undefined where it cannot be used any more. */
     async hold(workflowId: string, hash: string): Promise<HeldDefinition> {
       const deployed = current(workflowId, hash);

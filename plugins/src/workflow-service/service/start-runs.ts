@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { hasMoreLevels, ports, ServiceError } from "@portico/core";
 import type { SchemaChecks } from "@portico/core/kit";
 import canonicalize from "canonicalize";
-import { type Definition, nodeAt, outermost, type StartKey } from "../definition/definition.ts";
+import { type Definition, nodeAt, type StartKey } from "../definition/definition.ts";
 import { ExpressionFailed } from "../expressions/expression.ts";
 import type { EvaluateBeside } from "../expressions/expression-thread.ts";
 import { evaluatedIn } from "../runner/node-values.ts";
@@ -12,14 +12,12 @@ import { secretPaths } from "../definition/secret-paths.ts";
 import type { RunInput } from "../runner/run-work.ts";
 import type { DoneNode } from "../runner/take-over.ts";
 import { type FieldValues, readFields, type ResumedRun, type RunRecord } from "../runs/run-record.ts";
-import { newRunId, childRunId } from "../runs/run-id.ts";
+import { newRunId } from "../runs/run-id.ts";
 import type { RunRecords } from "../runs/run-records.ts";
 import type { StoredDefinitions } from "../runs/stored-definitions.ts";
 import type { RunSecrecy } from "../secrecy/run-secrecy.ts";
 import { type Hidden, runContext, type SecretKeeper } from "../secrecy/secret-keeper.ts";
 import { checkSchema } from "../definition/schema-check.ts";
-import type { Catalogue } from "../definition/open-catalogue.ts";
-import type { ChildRun } from "../runner/running.ts";
 import { isNodeFailed } from "../runner/attempt.ts";
 import type { ParametersTaken } from "../runs/ledger-entry.ts";
 import { WORKFLOW_DEPTH } from "../contracts/limits.ts";
@@ -42,7 +40,7 @@ export interface RunOrder {
   readonly parent?: RunRecord["parent"];
   readonly depth?: number | undefined;
   readonly schedule?: RunRecord["schedule"];
-  /** Of a run that resumes another, with the definition of that run. */
+  /** Of a run that resumes another. */
   readonly resumes?: ResumedRun | undefined;
   readonly done?: Omit<DoneNode, "hidden"> | undefined;
   /** The run whose parameters it has. */
@@ -98,7 +96,7 @@ export function createStartRun(given: {
       writes = [],
     } = order;
     const read = order.read ?? (await readParameters(given, definition, order.parameters));
-    if (resumes) await definitions.renew(definition.hash);
+    if (resumes && !resumes.isCurrent) await definitions.renew(definition.hash);
     else await definitions.store(definition, pathOf(definition.id) ?? definition.id);
     const now = clock.now();
     const runId = order.runId ?? newRunId(ids, now);
@@ -229,63 +227,6 @@ export async function sealParameters(
   return { stored, fields: readFields(definition.search?.parameters, value, stored.value) };
 }
 
-/** Starts runs for `workflow` nodes. The same run id again is the same run, and no error. */
-export function createStartChild({
-  catalogue,
-  startRun,
-  runs,
-  definitions,
-}: {
-  readonly catalogue: Catalogue;
-  readonly startRun: StartRun;
-  readonly runs: RunRecords;
-  readonly definitions: StoredDefinitions;
-}) {
-  return async (child: ChildRun): Promise<void> => {
-    const { workflowId } = child;
-    const earlier = await earlierChild(runs, child);
-    const held = earlier && (await definitions.hold(workflowId, earlier.definition));
-    try {
-      const definition = held ? held.definition : catalogue.find(workflowId);
-      await start(child, definition, earlier);
-    } finally {
-      held?.release();
-    }
-  };
-
-  async function start(
-    { runId, workflowId, parameters, parent, nodeId, sensitive, secrecy }: ChildRun,
-    definition: Definition | undefined,
-    earlier: RunRecord | undefined,
-  ): Promise<void> {
-    if (!definition) throw new ports.NodeFailed("workflow_not_found", `There is no workflow ${workflowId}`);
-    const depth = depthBelow(parent.depth ?? 0);
-    if (depth === undefined) throw new ports.NodeFailed("workflow_too_deep", TOO_DEEP, { retryable: false });
-    if (typeof parameters !== "object" || parameters === null || Array.isArray(parameters))
-      throw new ports.NodeFailed("invalid_input", "with.parameters: expected an object", { retryable: false });
-    try {
-      const { bindingId, boardId, taskId, userId, grantUserId } = parent;
-      await startRun({
-        ...{ definition, parameters: parameters as Readonly<Record<string, unknown>>, runId, userId, grantUserId },
-        binding: bindingId === undefined ? undefined : { id: bindingId, boardId, taskId },
-        parent: { runId: parent.runId, nodeId, ...(sensitive && { sensitive }) },
-        ...{ depth, secrecy },
-        resumes: earlier && { runId: earlier.runId, originalRunId: earlier.resumes?.originalRunId ?? earlier.runId },
-      });
-    } catch (error) {
-      // It was started before, and the process died before it was remembered.
-      if (error instanceof ports.RecordConflict) return;
-      if (ServiceError.is(error) && error.code === "invalid_parameters")
-        throw new ports.NodeFailed("invalid_parameters", `${error.message}: ${JSON.stringify(error.details)}`, {
-          retryable: false,
-          cause: error,
-        });
-      if (isOverflow(error)) throw new ports.NodeFailed(error.code, error.message, { cause: error });
-      throw error;
-    }
-  }
-}
-
 /** Whether a start was refused because of `concurrency`. */
 export function isOverflow(error: unknown): error is ServiceError {
   return ServiceError.is(error) && (error.code === "workflow_busy" || error.code === "workflow_queue_full");
@@ -330,34 +271,4 @@ export const TOO_DEEP = `Workflows run each other, also through agents, at most 
 export function depthBelow(depth: number | undefined): number | undefined {
   const below = depth === undefined ? 0 : depth + 1;
   return below > WORKFLOW_DEPTH ? undefined : below;
-}
-
-/**
- * The last run that this node started in the run that its own run resumes, or in an earlier run of that chain. The new run resumes it. After that,
- * a retry begins anew, as in every run.
- */
-async function earlierChild(runs: RunRecords, child: ChildRun): Promise<RunRecord | undefined> {
-  const { parent, nodeId, isAnew, attempt, attempts } = child;
-  if (isAnew || !parent.resumes || (await lastChild(runs, child, parent.runId, attempt - 1))) return undefined;
-  const node = outermost(nodeId);
-  for (let resumes: RunRecord["resumes"] = parent.resumes; resumes && !resumes.repeat?.includes(node);) {
-    const found = await lastChild(runs, child, resumes.runId, attempts);
-    if (found) return found;
-    resumes = (await runs.find(resumes.runId))?.value.resumes;
-  }
-  return undefined;
-}
-
-/** The run that the last of these attempts of a node started. An attempt may have ended before it started a run. */
-async function lastChild(
-  runs: RunRecords,
-  { nodeId, workflowId }: ChildRun,
-  parentId: string,
-  attempts: number,
-): Promise<RunRecord | undefined> {
-  for (let attempt = attempts; attempt > 0; attempt--) {
-    const found = (await runs.find(childRunId(parentId, nodeId, attempt)))?.value;
-    if (found?.workflowId === workflowId) return found;
-  }
-  return undefined;
 }

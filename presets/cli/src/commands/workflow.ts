@@ -140,12 +140,25 @@ const resumeCommand = defineCommand({
       description: "Whether that node is repeated or counts as done; default: again",
     },
     output: { type: "string", valueHint: "json", description: "With --as done: the node's output; default: null" },
+    definition: {
+      type: "string",
+      valueHint: "own|current",
+      description: "The definition that the run started with, or the deployed one; default: own",
+    },
+    "dry-run": { type: "boolean", description: "Print what would be kept and repeated, and start nothing" },
     json: { type: "boolean", description: "Print a JSON object" },
   },
   async run({ args }) {
-    const { readResuming } = await import("../workflows/read-parameters.ts");
+    const [{ readResuming }, { planLines }] = await Promise.all([
+      import("../workflows/read-parameters.ts"),
+      import("../workflows/run-lines.ts"),
+    ]);
     const resuming = readResuming(args);
     const service = await serviceOf(args);
+    if (args["dry-run"]) {
+      const plan = await service.resumePlan({ runId: args.run, workflowId: args.workflow }, resuming);
+      return console.log(args.json ? JSON.stringify(plan, null, 2) : planLines(plan));
+    }
     const started = await service.resume({ runId: args.run, workflowId: args.workflow }, resuming);
     console.log(args.json ? JSON.stringify(started, null, 2) : started.runId);
   },

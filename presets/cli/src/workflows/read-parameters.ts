@@ -64,16 +64,20 @@ export function readResuming({
   from,
   as = "again",
   output,
+  definition = "own",
 }: {
   readonly from?: string | undefined;
   readonly as?: string | undefined;
   readonly output?: string | undefined;
+  readonly definition?: string | undefined;
 }): Resuming {
+  if (definition !== "own" && definition !== "current")
+    throw new CommandFailed("Option --definition must be own or current", EXIT.usage);
   if (as !== "again" && as !== "done") throw new CommandFailed("Option --as must be again or done", EXIT.usage);
-  if (output === undefined) return { from, as };
+  if (output === undefined) return { from, as, definition };
   if (as !== "done") throw new CommandFailed("Option --output needs --as done", EXIT.usage);
   try {
-    return { from, as, output: parseJson(output) };
+    return { from, as, definition, output: parseJson(output) };
   } catch {
     // The parser's error quotes the text, which may be confidential.
     throw new CommandFailed("Option --output must be JSON", EXIT.usage);

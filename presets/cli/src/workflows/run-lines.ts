@@ -1,6 +1,14 @@
 import prettyMilliseconds from "pretty-ms";
 import { printable, printableJson, shellWord, table } from "../terminal.ts";
-import type { DefinitionVersion, Deployed, FoundRun, RunDetail, RunEvent, WorkflowSummary } from "./running-service.ts";
+import type {
+  DefinitionVersion,
+  Deployed,
+  FoundRun,
+  ResumePlan,
+  RunDetail,
+  RunEvent,
+  WorkflowSummary,
+} from "./running-service.ts";
 
 type Gate = NonNullable<RunDetail["humanGate"]>;
 
@@ -125,6 +133,22 @@ function linesOf(each: DefinitionVersion): string[] {
     ...changes.map(({ path, change }) => `    ${SIGNS[change]} ${path}`),
     ...(more > 0 ? [`    and ${more} more`] : []),
   ];
+}
+
+/** What a resume would do, for a person: one line for each kind of node that there is. */
+export function planLines({ kept, repeated, changed, added, removed, done }: ResumePlan): string {
+  const lines: [string, readonly string[]][] = [
+    ["Kept", kept],
+    ["Repeated", repeated],
+    ["Done", done === undefined ? [] : [done]],
+    ["Changed", changed],
+    ["Added", added],
+    ["Removed", removed],
+  ];
+  return lines
+    .filter(([, ids]) => ids.length > 0)
+    .map(([word, ids]) => printable(`${`${word}:`.padEnd(11)}${ids.join(", ")}`))
+    .join("\n");
 }
 
 /** A run, as text for a person. `more`: flags with which another command reaches the same service. */

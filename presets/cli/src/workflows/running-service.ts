@@ -28,6 +28,7 @@ export type RunDetail = CallResult<Routes["run"]>;
 /** One event of a run (specification 6.1). */
 export type RunEvent = EventOf<Routes["events"]["success"]["events"]>;
 
+export type ResumePlan = CallResult<Routes["resumePlan"]>;
 export type WorkflowSchedule = CallResult<Routes["schedules"]>["schedules"][number];
 
 export interface ScheduleName {
@@ -53,6 +54,7 @@ export interface Resuming {
   /** The node where it goes on. */
   readonly from?: string | undefined;
   readonly as: "again" | "done";
+  readonly definition: "own" | "current";
   /** With `done`. */
   readonly output?: unknown;
 }
@@ -159,9 +161,18 @@ export async function findService(settings: PlatformSettings, given: string | un
       answered(async () =>
         client.resume({
           ...(await granted(run)),
-          body: { idempotencyKey: randomUUID(), as: body.as, ...withoutAbsent({ from: body.from, output: body.output }) },
+          body: {
+            ...{ idempotencyKey: randomUUID(), as: body.as, definition: body.definition },
+            ...withoutAbsent({ from: body.from, output: body.output }),
+          },
         }),
       ),
+    /** What `resume` would do. */
+    resumePlan: ({ runId, workflowId }: RunName, { from, as, definition }: Resuming): Promise<ResumePlan> =>
+      answered(async () => {
+        const id = workflowId ?? (await detailOf({ runId })).workflowId;
+        return client.resumePlan({ params: { id, runId }, query: withoutAbsent({ from, as, definition }), ...soon() });
+      }),
     rerun: (run: RunName, { parameters, without }: Changes) =>
       answered(async () =>
         client.rerun({ ...(await granted(run)), body: { idempotencyKey: randomUUID(), parameters, without: [...without] } }),
