@@ -223,6 +223,26 @@ describe("a callback node", () => {
     expect((await service.ended("paid", runId)).finalOutputs).toEqual({ event: { id: 1 } });
   });
 
+  it("is cancelled, and takes no event, when another node of its map fails", async () => {
+    await using hook = await startHookServer();
+    const { nodes }: any = paid(hook);
+    const inner = { pay: nodes.pay, bad: { type: "repeatable", with: { gate: "bad", fails: 1 } } };
+    const definition = {
+      nodes: {
+        each: { type: "map", onError: "continue", with: { items: [1], nodes: inner, result: "${{ nodes.pay.output }}" } },
+        hold: { type: "repeatable", needs: ["each"], with: { gate: "hold" } },
+      },
+    };
+    await using service = await startPaid(hook, { definitions: { "paid.json": definition } });
+    const { runId, path } = await waitingCallback(service, hook);
+    service.nodes.gate("bad").open();
+    await service.until("paid", runId, ({ nodeResults }) => nodeResults.hold?.status === "running");
+    expect((await sendEvent(service, path, {})).body.code).toBe("callback_ended");
+    service.nodes.gate("hold").open();
+    const ended = await service.ended("paid", runId);
+    expect(ended).toMatchObject({ status: "completed", nodeResults: { "each[0].pay": { status: "cancelled" } } });
+  });
+
   it("stores no plain token or configured secret with the event", async () => {
     await using hook = await startHookServer();
     const definition: any = paid(hook, {}, { sensitive: ["card"] });

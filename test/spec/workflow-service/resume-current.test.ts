@@ -109,6 +109,22 @@ describe("resuming a run with the present definition", () => {
     expect(run.played()).toEqual(["a", "b", "last"]);
   });
 
+  it("compares the order of the cases of a branch, and not the order of the keys of a node", async () => {
+    const branched = (cases: object, isTurned: boolean, last: object) => {
+      const node = { type: "branch", with: { cases, else: "other" } };
+      const turned = { with: node.with, type: node.type };
+      return { nodes: { pick: isTurned ? turned : node, last: { ...last, needs: ["pick"] } } };
+    };
+    const [one, two] = [
+      { a: "true", b: "true" },
+      { b: "true", a: "true" },
+    ];
+    await using run = await failedRun(branched(one, false, broken()), branched(one, true, say("end")));
+    expect((await run.plan()).body).toMatchObject({ kept: ["pick"], changed: ["last"] });
+    await deployed(run.service, "w", { ...branched(two, false, say("end")), creator: "Another" });
+    expect((await run.plan()).body).toMatchObject({ kept: [], changed: ["pick", "last"] });
+  });
+
   it("keeps finished elements of a map that is the same, and repeats all of a map that has changed", async () => {
     const mapped = (inner: object, last: object) => ({
       nodes: {

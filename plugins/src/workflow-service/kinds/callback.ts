@@ -7,7 +7,7 @@ import type { Attempt } from "../runner/attempt.ts";
 import { withRetries } from "../runner/node-attempts.ts";
 import { parseInput } from "../runner/node-values.ts";
 import { isWoundUp, type NodeKind, type NodePlay } from "../runner/running.ts";
-import { type CallbackClosed, type CallbackEnd, callbackSignal, isEvent } from "../runs/callbacks.ts";
+import { CALLBACK_CANCELLED, type CallbackClosed, type CallbackEnd, callbackSignal, isEvent } from "../runs/callbacks.ts";
 import { workName } from "../runs/run-id.ts";
 import { issueInRun, sendRequest, waitingRequest } from "./send-request.ts";
 
@@ -61,6 +61,8 @@ async function awaited(play: NodePlay, attempt: number): Promise<Attempt> {
   const find = () => retryWhileStoreAway(running.storeRetry, () => callbacks.find(runId, signal));
   const end = (await find()) ?? (await waited());
   if (isEvent(end)) return { isOk: true, output: end.body, startedAt, endedAt: Date.parse(end.at) };
+  // An earlier execution closed it when the node was cancelled. This execution reaches the reason of that, too.
+  if (end.error.code === CALLBACK_CANCELLED) await orAborted(new Promise<never>(() => {}), frame.signal);
   return { isOk: false, ...end.error };
 
   async function waited(): Promise<CallbackEnd> {
@@ -83,7 +85,7 @@ async function awaited(play: NodePlay, attempt: number): Promise<Attempt> {
     try {
       return await context.branch((own) => received(own, AbortSignal.any([frame.signal, undelivered.signal])));
     } catch (error) {
-      if (isWoundUp(running, frame)) await close({ code: "cancelled", message: "The node was cancelled", isFinal: true });
+      if (isWoundUp(running, frame)) await close({ code: CALLBACK_CANCELLED, message: "The node was cancelled", isFinal: true });
       if (frame.signal.aborted || context.signal.aborted || !undelivered.signal.aborted) throw error;
       return await close(undelivered.signal.reason as CallbackClosed["error"]);
     } finally {

@@ -72,8 +72,11 @@ export function receiveCallback(services: WorkflowServices): Handlers<typeof cal
 
   async function refused({ runId, nodeId, attempt }: AwaitedCallback, end: CallbackEnd): Promise<Error> {
     if (!isEvent(end)) return workflowErrors.callback_ended();
-    // The process that took the event may have died before it woke the run up. A run that is awake takes one signal.
-    await engine.signal(runId, callbackSignal(nodeId, attempt), null);
+    if (end.isRepeated) return workflowErrors.callback_used();
+    // The process that took the event may have died before it woke the run up. The engine keeps signals, so callers cannot cause many of them.
+    const signal = callbackSignal(nodeId, attempt);
+    await engine.signal(runId, signal, null);
+    await callbacks.noteRepeated(runId, signal);
     return workflowErrors.callback_used();
   }
 }

@@ -1,4 +1,5 @@
 import { ports, readPages } from "@portico/core";
+import { undefinedAtConflict } from "@portico/core/kit";
 import type { RunSecrecy } from "../secrecy/run-secrecy.ts";
 import type { SensitivePaths } from "../secrecy/sensitive-paths.ts";
 import { type Hidden, runContext, type SecretKeeper } from "../secrecy/secret-keeper.ts";
@@ -63,6 +64,12 @@ export function createAnswers(records: ports.Records, keeper: SecretKeeper) {
         if (!earlier) throw error;
         return earlier;
       }
+    },
+    /** Adds a fact to an answer. Without effect if the answer is gone, or another process adds one at the same time. */
+    async note(runId: string, signal: string, fact: object): Promise<void> {
+      const found = await answers.get(keyOf(runId, signal));
+      if (!found) return;
+      await answers.put(found.id, { ...found.value, ...fact }, found.version).catch(undefinedAtConflict);
     },
     /** Forget the answers of runs that ended without coming to them again; normally a run's end forgets them. */
     async sweep(isOver: (runId: string) => Promise<boolean>, closing: AbortSignal): Promise<void> {

@@ -9,6 +9,8 @@ export interface CallbackEvent {
   readonly body: unknown;
   /** ISO 8601. */
   readonly at: string;
+  /** It was sent again, and its run was woken up again. */
+  readonly isRepeated?: true | undefined;
 }
 
 /** Why a callback takes no event any more. */
@@ -54,11 +56,16 @@ export function createCallbacks(answers: Answers) {
         }),
       });
     },
+    /** Notes that the run was woken up again. */
+    noteRepeated: (runId: string, signal: string): Promise<void> => answers.note(runId, signal, { isRepeated: true }),
     /** Closes the callback. Returns the end that counts: this one, or an event that came before. */
     close: async (runId: string, signal: string, closed: CallbackClosed): Promise<CallbackEnd> =>
       (await answers.give<CallbackEnd>(runId, signal, { open: closed, given: {} })) ?? closed,
   };
 }
+
+/** The code with which the wait of a node ends that is cancelled. */
+export const CALLBACK_CANCELLED = "cancelled";
 
 /** Whether the end is an event. */
 export function isEvent(end: CallbackEnd): end is CallbackEvent {

@@ -40,7 +40,7 @@ export function compareDefinitions(before: WrittenRun, definition: Definition, a
   // Every node comes after its needs.
   for (const { id, needs } of nodes.values()) {
     if (!Object.hasOwn(old, id)) added.push(id);
-    else if (touched.has(id) || !isDeepStrictEqual(comparable(old[id]), comparable(now[id]))) changed.push(id);
+    else if (touched.has(id) || JSON.stringify(comparable(old[id])) !== JSON.stringify(comparable(now[id]))) changed.push(id);
     else if (needs.every(({ node }) => fitting.has(node))) fitting.add(id);
   }
   const unfit = [...nodes.keys()].filter((id) => !fitting.has(id));
@@ -55,10 +55,15 @@ function nodesOf(written: unknown): Values {
 /** Keys of nodes that change no result that a node has: how it is shown, and how it is tried. */
 const WITHOUT_EFFECT = new Set(["name", "retry", "timeout", "idempotent"]);
 
-/** The parts of a node that its result depends on, also of the nodes inside it. */
+/**
+ * The parts of a node that its result depends on, also of the nodes inside it. The order of the node's own keys has no meaning, but that of keys
+ * below may have one, such as that of the `cases` of a `branch`.
+ */
 function comparable(node: unknown): unknown {
   if (!isRecord(node)) return node;
-  const parts = Object.entries(node).filter(([key]) => !WITHOUT_EFFECT.has(key));
+  const parts = Object.entries(node)
+    .filter(([key]) => !WITHOUT_EFFECT.has(key))
+    .sort(([one], [other]) => (one < other ? -1 : 1));
   return Object.fromEntries(parts.map(([key, value]) => [key, key === "with" ? comparableWith(node, value) : value]));
 }
 
@@ -67,7 +72,9 @@ const GROUPS = new Set<unknown>(["map", "loop"]);
 
 function comparableWith({ type }: Values, given: unknown): unknown {
   if (!GROUPS.has(type) || !isRecord(given) || !isRecord(given["nodes"])) return given;
-  const inner = Object.entries(given["nodes"]).map(([id, node]) => [id, comparable(node)]);
+  const inner = Object.entries(given["nodes"])
+    .map(([id, node]) => [id, comparable(node)] as const)
+    .sort(([one], [other]) => (one < other ? -1 : 1));
   return { ...given, nodes: Object.fromEntries(inner) as unknown };
 }
 
