@@ -25,7 +25,7 @@ const SERVERS = [
   "spec/usage/ended-work.test.ts",
   "spec/workflow-service/secrets-at-rest.test.ts",
   "spec/launch/{agent-service,audit,backup,doctor-deep,documents,full-disk,hosts,https,keeping,lost-stores}.test.ts",
-  "spec/launch/{measurements,old-node,own-stores,ready,rotation,sign-in,stop,tool-policy,usage,user-commands}.test.ts",
+  "spec/launch/{measurements,old-node,own-stores,proxy-processes,ready,rotation,sign-in,stop,tool-policy,usage,user-commands}.test.ts",
   "spec/launch/workflow-{commands,run-commands,schedule-commands,service}.test.ts",
   "spec/conversations-runs/{mcp-tools,mcp-writing,turn-states,turns-elsewhere}.test.ts",
 ];

@@ -86,7 +86,9 @@ export const limitSettings = {
         v.integer(),
         v.minValue(1),
         v.maxValue(1_000_000),
-        v.description("How many calls are in progress at once, in each process. Without `concurrency`, calls have no limit."),
+        v.description(
+          "How many calls are in progress at once, in each process of a cluster. Without `concurrency`, calls have no limit.",
+        ),
       ),
       queue: v.optional(
         v.pipe(

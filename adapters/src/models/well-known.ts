@@ -73,8 +73,13 @@ export async function findProviders(at: {
   /** Which local servers to look for; default: the usual ones on their usual ports. */
   readonly localServers?: readonly LocalServer[];
   readonly signal?: AbortSignal;
+  /** IDs of local servers that were found already: they are not asked, and others are left out. Default: all are asked. */
+  readonly found?: readonly string[] | undefined;
 }): Promise<FoundProvider[]> {
-  const local = await Promise.all((at.localServers ?? LOCAL_SERVERS).map((server) => findLocal(server, at.signal)));
+  const servers = at.localServers ?? LOCAL_SERVERS;
+  const local = at.found
+    ? servers.filter(({ id }) => at.found?.includes(id)).map(localProvider)
+    : await Promise.all(servers.map((server) => findLocal(server, at.signal)));
   return [...VENDORS.flatMap((vendor) => findKey(vendor, at.env)), ...local.flat()];
 }
 
@@ -107,6 +112,10 @@ async function findLocal(server: LocalServer, signal: AbortSignal | undefined): 
   } catch {
     return [];
   }
-  const options = { id: server.id, type: server.id, baseUrl: server.baseUrl, models: "discover" } as const;
-  return [{ protocol: "chat-completions", source: `local model server at ${server.baseUrl}`, options }];
+  return [localProvider(server)];
+}
+
+function localProvider({ id, baseUrl }: LocalServer): FoundProvider {
+  const options = { id, type: id, baseUrl, models: "discover" } as const;
+  return { protocol: "chat-completions", source: `local model server at ${baseUrl}`, options };
 }

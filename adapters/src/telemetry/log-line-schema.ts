@@ -26,6 +26,7 @@ const everyLine = {
   msg: { type: "string", description: "What happened. `request` for the line of a request." },
   traceId: hex(32, "The trace that the line belongs to: of its span, or else of the request's `traceparent`."),
   spanId: hex(16, "The span that the line belongs to, if traces are exported."),
+  proxyProcess: count("Which of the processes that serve the model proxy wrote the line, from 1 on. Absent with one process."),
 } satisfies Record<string, LogSchemaPart>;
 
 const requestLine = {
@@ -114,7 +115,10 @@ const otherLines = {
   action: text("An action of the audit."),
   trigger: text("Why secrets were read again."),
   changed: text("Names of the settings whose secrets changed, never their values."),
-  signal: text("What could not be exported first: `traces`, `metrics` or `logs`."),
+  signal: text("What could not be exported first: `traces`, `metrics` or `logs`. Of a process that ended: the signal."),
+  number: count("Which process of the model proxy the line is about, from 2 on."),
+  exitCode: count("Exit code of a process that ended."),
+  processes: count("In `Started`: how many processes serve the model proxy, if there are several."),
   requests: count("Number of requests."),
   graceMs: milliseconds("The time that requests had to end."),
 } satisfies Record<string, LogSchemaPart>;

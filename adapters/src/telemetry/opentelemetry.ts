@@ -29,6 +29,8 @@ export interface OpenTelemetryOptions extends ExportedService {
   readonly recentLines?: RecentLines;
   /** Adds the prompts and answers of turns, and the arguments and results of tools, to spans. Default: false. */
   readonly content?: boolean | undefined;
+  /** Which of several processes that serve one proxy this is, counted from 1: each log line says it. Default: lines do not say it. */
+  readonly proxyProcess?: number | undefined;
   /** Exports traces, metrics and log lines over OTLP. An SDK of the host then gets none of them. Default: no export. */
   readonly otlp?: OtlpOptions | undefined;
 }

@@ -6,10 +6,12 @@ import { CALLER_LEFT, type EndedCall, type EndedRequest, type EndedWork, errorTy
 export interface PrometheusMetrics {
   /** Content type of the text. */
   readonly contentType: string;
-  /** All metrics so far, in Prometheus' text format. */
+  /** All metrics so far, in Prometheus' text format. Those of `others` are added. */
   text(): Promise<string>;
-  /** Sums of this process since its start, and its present memory. */
-  counters(): ProcessCounters;
+  /** Sums of this process and of `others` since their start, and their present memory. */
+  counters(): Promise<ProcessCounters>;
+  /** What this process measured so far, for the `others` of another process. */
+  snapshot(): Promise<MetricsSnapshot>;
   record(ended: EndedRequest): void;
   recordCall(ended: EndedCall): void;
   recordWork(ended: EndedWork): void;
@@ -29,14 +31,26 @@ export interface ProcessCounters {
   readonly uptimeSeconds: number;
 }
 
+/** What one process measured, as plain data for a message to another process. */
+export interface MetricsSnapshot {
+  /** Each metric with its series. */
+  readonly metrics: readonly object[];
+  readonly counters: ProcessCounters;
+}
+
+/** Reads what other processes of the same instance measured, also those that have ended. */
+export type ReadSnapshots = () => Promise<readonly MetricsSnapshot[]>;
+
 const HTTP_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const MODEL_SECONDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 
 /**
  * Metrics of one app. Labels are names from contracts and configurations, so that callers cannot invent any. Each instrument has at most 2,000
  * series.
+ *
+ * @param others Reads what other processes of the app measured: their counts, histograms and gauges are added. Default: this is the only process.
  */
-export function createPrometheusMetrics(): PrometheusMetrics {
+export function createPrometheusMetrics(others?: ReadSnapshots): PrometheusMetrics {
   const registry = new prometheus.Registry();
   const registers = [registry];
   const requests = new prometheus.Histogram({
@@ -71,13 +85,23 @@ export function createPrometheusMetrics(): PrometheusMetrics {
   const collected: Pick<Gauges, "read">[] = [];
   const counted = { requests: 0, failedRequests: 0, modelCalls: 0, inputTokens: 0, outputTokens: 0 };
 
+  const readGauges = async () => registryOf((await Promise.all(collected.map((gauges) => gauges.read()))).flat());
+  const own = (): ProcessCounters => ({ ...counted, residentBytes: process.memoryUsage.rss(), uptimeSeconds: process.uptime() });
+  const snapshot = async (): Promise<MetricsSnapshot> => {
+    const gauges = await readGauges();
+    const metrics = [...(await registry.getMetricsAsJSON()), ...(await gauges.getMetricsAsJSON())];
+    return { metrics, counters: own() };
+  };
+
   return {
     contentType: registry.contentType,
     async text() {
-      const read = (await Promise.all(collected.map((gauges) => gauges.read()))).flat();
-      return (await registry.metrics()) + (await textOf(read));
+      if (others) return textOf(sumSnapshots([await snapshot(), ...(await others())]));
+      const gauges = await readGauges();
+      return (await registry.metrics()) + (gauges.getMetricsAsArray().length > 0 ? await gauges.metrics() : "");
     },
-    counters: () => ({ ...counted, residentBytes: process.memoryUsage.rss(), uptimeSeconds: process.uptime() }),
+    counters: async () => sumCounters([own(), ...((await others?.()) ?? []).map(({ counters }) => counters)]),
+    snapshot,
     collect: (gauges) => void collected.push(gauges),
     record(ended) {
       const { request, status, beganAt, endedAt } = ended;
@@ -112,8 +136,74 @@ export function createPrometheusMetrics(): PrometheusMetrics {
   };
 }
 
+/** One snapshot with the sums of several. */
+export function sumSnapshots(snapshots: readonly MetricsSnapshot[]): MetricsSnapshot {
+  const byName = Map.groupBy(
+    snapshots.flatMap(({ metrics }) => metrics as readonly StoredMetric[]),
+    ({ name }) => name,
+  );
+  return {
+    metrics: [...byName.values()].map(sumMetrics),
+    counters: sumCounters(snapshots.map(({ counters }) => counters)),
+  };
+}
+
+/** The part that stays when a process has ended: its counts and histograms, without its present state. */
+export function lastingSnapshot({ metrics, counters }: MetricsSnapshot): MetricsSnapshot {
+  return {
+    metrics: (metrics as readonly StoredMetric[]).filter(({ type }) => type !== "gauge"),
+    counters: { ...counters, residentBytes: 0, uptimeSeconds: 0 },
+  };
+}
+
+/** A metric as prom-client stores it as JSON. */
+interface StoredMetric {
+  readonly name: string;
+  readonly type: string;
+  readonly aggregator: string;
+  readonly values: readonly {
+    readonly value: number;
+    readonly labels: Labels;
+    readonly metricName?: string;
+  }[];
+}
+
+type Labels = Readonly<Record<string, string | number>>;
+
+function sumMetrics(same: readonly StoredMetric[]): StoredMetric {
+  const series = new Map<string, StoredMetric["values"][number]>();
+  const isMost = same[0]!.aggregator === "max";
+  for (const value of same.flatMap(({ values }) => values)) {
+    const key = JSON.stringify([
+      value.metricName,
+      ...Object.entries(value.labels).toSorted(([one], [other]) => (one < other ? -1 : 1)),
+    ]);
+    const before = series.get(key)?.value;
+    const sum = before === undefined ? value.value : isMost ? Math.max(before, value.value) : before + value.value;
+    series.set(key, { ...value, value: sum });
+  }
+  return { ...same[0]!, values: [...series.values()] };
+}
+
+function sumCounters(all: readonly ProcessCounters[]): ProcessCounters {
+  const sum = (name: keyof ProcessCounters) => all.reduce((total, each) => total + each[name], 0);
+  return {
+    requests: sum("requests"),
+    failedRequests: sum("failedRequests"),
+    modelCalls: sum("modelCalls"),
+    inputTokens: sum("inputTokens"),
+    outputTokens: sum("outputTokens"),
+    residentBytes: sum("residentBytes"),
+    uptimeSeconds: Math.max(...all.map(({ uptimeSeconds }) => uptimeSeconds)),
+  };
+}
+
+function textOf({ metrics }: MetricsSnapshot): Promise<string> {
+  return prometheus.AggregatorRegistry.aggregate([[...metrics]]).metrics();
+}
+
 /** In a registry of their own: the gauges may change between two texts. */
-async function textOf(read: readonly ReadGauge[]): Promise<string> {
+function registryOf(read: readonly ReadGauge[]): prometheus.Registry {
   const registry = new prometheus.Registry();
   for (const { gauge, values } of read) {
     if (values.length === 0) continue;
@@ -121,18 +211,19 @@ async function textOf(read: readonly ReadGauge[]): Promise<string> {
     const made = new prometheus.Gauge({ name: gauge.name, help: gauge.help, labelNames, registers: [registry] });
     for (const { labels, value } of values) made.set(labels, value);
   }
-  return read.length === 0 ? "" : registry.metrics();
+  return registry;
 }
 
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
 /** Read at each scrape: no timer runs in between. */
 function processMetrics(registers: prometheus.Registry[]): void {
-  const gauge = (name: string, help: string, read: () => number) =>
+  const gauge = (name: string, help: string, read: () => number, aggregator: prometheus.Aggregator = "sum") =>
     new prometheus.Gauge({
       name,
       help,
       registers,
+      aggregator,
       collect() {
         this.set(read());
       },
@@ -150,5 +241,5 @@ function processMetrics(registers: prometheus.Registry[]): void {
     },
   });
   for (const registry of registers) registry.registerMetric(processorTime);
-  gauge("process_uptime_seconds", "Time since the process began", () => process.uptime());
+  gauge("process_uptime_seconds", "Time since the process began", () => process.uptime(), "max");
 }

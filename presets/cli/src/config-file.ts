@@ -7,7 +7,8 @@ import { readTextFile } from "./read-options.ts";
 /** File names that are looked up in the working directory (open points 1). */
 export const CONFIG_FILES = ["ts", "mjs", "json", "yaml", "yml"].map((extension) => `portico.config.${extension}`);
 
-interface ConfigFile {
+/** A configuration file that was read. */
+export interface ConfigFile {
   /** An absolute path. */
   readonly path: string;
   readonly content: unknown;

@@ -20,6 +20,8 @@ interface FreshSecretsOptions {
   readonly read: () => Promise<{ readonly settings: PlatformSettings; readonly secretFiles: readonly SecretFile[] }>;
   readonly directory: DataDirectory;
   readonly hangup: Hangup;
+  /** Whether a gauge counts the rotations. Default: it does. */
+  readonly isCounted?: boolean;
 }
 
 /** The settings that `rotating` replaces. The files of other secrets are read at the start only. */
@@ -36,17 +38,19 @@ export function keepSecretsFresh({
   read,
   directory,
   hangup,
+  isCounted = true,
 }: FreshSecretsOptions): () => Promise<void> {
   const telemetry = app.port(ports.telemetry);
   if (!app.has(ports.secrets)) return async () => {};
   const secrets = app.port(ports.secrets);
   const ending = new AbortController();
   const counts = { applied: 0, refused: 0 };
-  const removeGauge = telemetry.gauge({
+  const gauge: ports.Gauge = {
     name: "portico_secret_rotations",
     help: "How often changed secrets took effect or were refused since the start",
     read: () => Object.entries(counts).map(([outcome, value]) => ({ labels: { outcome }, value })),
-  });
+  };
+  const removeGauge = isCounted ? telemetry.gauge(gauge) : () => {};
   let known = digestSecrets(rotating.current, secrets);
   known.catch(() => {});
   let files = filesOf(first, rotating.current);

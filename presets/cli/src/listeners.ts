@@ -1,6 +1,8 @@
 import { channel } from "node:diagnostics_channel";
 import { createServer, type RequestListener, type Server } from "node:http";
+import { createServer as createSecureServer } from "node:https";
 import { isIPv6 } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Server as SecureServer } from "node:tls";
 import type { App } from "@portico/core";
 import { attach, toNodeHandler } from "@portico/core/node";
@@ -52,12 +54,20 @@ interface OpenListeners {
   readonly https?: Https | undefined;
   /** Default: all surfaces of the app. */
   readonly surfaces?: readonly string[] | undefined;
+  /** The surface at whose address other processes of the instance listen, too. Default: none. */
+  readonly shared?: { readonly surface: string; readonly as: Sharing } | undefined;
 }
+
+/**
+ * How a process listens at an address that several processes share: the system gives each connection to one of them. `first`: the address must be
+ * free. `further`: the first process listens there already.
+ */
+type Sharing = "first" | "further";
 
 /** Open one listener per surface. Throws CommandFailed (69) if the port of an address is in use; never uses another port instead. */
 export async function openListeners(
   app: App,
-  { addresses, https, surfaces, earlierPorts = {}, onPortLost }: OpenListeners,
+  { addresses, https, surfaces, earlierPorts = {}, onPortLost, shared }: OpenListeners,
 ): Promise<Listeners> {
   const open: Listener[] = [];
   let secured = https;
@@ -77,7 +87,9 @@ export async function openListeners(
   try {
     for (const surface of app.surfaces.filter((each) => surfaces?.includes(each) ?? true)) {
       const address = addresses[surface] ?? THIS_MACHINE;
-      const openAt = (port: number) => openListener(app, surface, { ...address, port }, secured, onCertificate);
+      const sharing = shared?.surface === surface ? shared.as : undefined;
+      const openAt = (port: number) =>
+        openListener(app, surface, { ...address, port }, { https: secured, onCertificate, sharing });
       const earlier = address.port === undefined ? earlierPorts[surface] : undefined;
       const again = earlier === undefined ? undefined : await openAt(earlier).catch(ignoreUnusable);
       const listener = again ?? (await openAt(address.port ?? 0));
@@ -116,12 +128,17 @@ interface Listener extends Pick<Listeners, "drain" | "replaceCertificate"> {
   readonly url: string;
 }
 
+interface ListenerOptions {
+  readonly https: Https | undefined;
+  readonly onCertificate: (certificate: Certificate) => void;
+  readonly sharing: Sharing | undefined;
+}
+
 async function openListener(
   app: App,
   surface: string,
   address: Place,
-  https: Https | undefined,
-  onCertificate: (certificate: Certificate) => void,
+  { https, onCertificate, sharing }: ListenerOptions,
 ): Promise<Listener> {
   const target = app.surface(surface).forHosts(hostsOf(address));
   const handler = toNodeHandler(target);
@@ -130,9 +147,11 @@ async function openListener(
     if (isDraining) response.shouldKeepAlive = false;
     handler(request, response);
   };
-  const { server, port } = await (https
-    ? listenWithTls(onRequest, surface, address, https, onCertificate)
-    : listenPlainly(onRequest, surface, address));
+  const { server, port } = await (sharing
+    ? listenShared(onRequest, surface, address, { https, onCertificate, sharing })
+    : https
+      ? listenWithTls(onRequest, surface, address, https, onCertificate)
+      : listenAt(createServer(onRequest), surface, address));
   Object.assign(server, { requestTimeout: 0, headersTimeout: HEADERS_MS, keepAliveTimeout: KEEP_ALIVE_MS });
   const { open: held } = attach(server, target);
   const endHeld = () => {
@@ -188,18 +207,52 @@ interface Bound {
   readonly port: number;
 }
 
-function listenPlainly(onRequest: RequestListener, surface: string, { host, port }: Place): Promise<Bound> {
-  const server = createServer(onRequest);
+function listenAt(server: Server, surface: string, { host, port }: Place, reusePort = false): Promise<Bound> {
   return new Promise((resolve, reject) => {
     const onError = (cause: NodeJS.ErrnoException) =>
       reject(new CommandFailed(listenFailure(cause.code, surface, { host, port }), EXIT.unavailable, cause));
     server.once("error", onError);
-    server.listen({ host, port, exclusive: true }, () => {
+    server.listen({ host, port, exclusive: true, reusePort }, () => {
       server.off("error", onError);
       const bound = server.address();
       resolve({ server, port: typeof bound === "object" && bound ? bound.port : port });
     });
   });
+}
+
+/** After the kill of an instance, its further processes may still listen for a moment. */
+const LEAVING_MS = 1_000;
+
+async function tryListenSoon(host: string, port: number): Promise<string | undefined> {
+  const until = performance.now() + LEAVING_MS;
+  for (;;) {
+    const failure = await tryListen(host, port);
+    if (failure !== "EADDRINUSE" || performance.now() > until) return failure;
+    await sleep(SWEEP_MS);
+  }
+}
+
+/** Listens at an address that other processes of this user may also listen at. */
+async function listenShared(
+  onRequest: RequestListener,
+  surface: string,
+  address: Place,
+  { https, onCertificate, sharing }: ListenerOptions & { readonly sharing: Sharing },
+): Promise<Bound> {
+  const { host, port } = address;
+  // The system would also share the address with another instance of this user, which then gets half of the calls.
+  const failure = sharing === "first" && port !== 0 ? await tryListenSoon(host, port) : undefined;
+  if (failure !== undefined) throw new CommandFailed(listenFailure(failure, surface, address), EXIT.unavailable);
+  if (!https) return listenAt(createServer(onRequest), surface, address, true);
+  let { certificate } = https;
+  if (!certificate) {
+    // Only listhen creates certificates, and it cannot share an address.
+    const first = await listenWithTls(onRequest, surface, { ...address, port: 0 }, https, onCertificate);
+    first.server.close();
+    certificate = first.certificate;
+  }
+  const { cert, key } = certificate;
+  return listenAt(createSecureServer({ cert, key }, onRequest), surface, address, true);
 }
 
 async function listenWithTls(
@@ -208,11 +261,11 @@ async function listenWithTls(
   address: Place,
   https: Https,
   onCertificate: (certificate: Certificate) => void,
-): Promise<Bound> {
+): Promise<HttpsListener> {
   try {
-    const { server, port, certificate } = await listenHttps(onRequest, address, https);
-    onCertificate(certificate);
-    return { server, port };
+    const listener = await listenHttps(onRequest, address, https);
+    onCertificate(listener.certificate);
+    return listener;
   } catch (cause) {
     if (cause instanceof CommandFailed) throw cause;
     // The error has no code: try to listen once more to get the system's code.

@@ -18,13 +18,19 @@ const PRESETS: Readonly<
     }
   >
 > = {
-  local: { load: async () => ({ build: (await import("@portico/presets/local")).local }) },
-  proxy: { load: async () => ({ build: (await import("@portico/presets/proxy")).proxy }), portKey: "proxy.listen.port" },
+  local: { load: async () => ({ build: (await import("@portico/presets/local")).local, sharesProxy: "beside areas" }) },
+  proxy: {
+    load: async () => ({ build: (await import("@portico/presets/proxy")).proxy, sharesProxy: "alone" }),
+    portKey: "proxy.listen.port",
+  },
   workflow: {
-    load: async () => ({ build: (await import("@portico/presets/workflow")).workflow }),
+    load: async () => ({ build: (await import("@portico/presets/workflow")).workflow, sharesProxy: "no proxy" }),
     portKey: "workflow.listen.port",
   },
-  agent: { load: async () => ({ build: (await import("@portico/presets/agent")).agent }), portKey: "agent.listen.port" },
+  agent: {
+    load: async () => ({ build: (await import("@portico/presets/agent")).agent, sharesProxy: "no proxy" }),
+    portKey: "agent.listen.port",
+  },
   cluster: { load: async () => (await import("./start-cluster.ts")).startCluster },
 };
 

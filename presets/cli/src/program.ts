@@ -37,6 +37,11 @@ export interface StartablePreset<T extends PlatformSettings = PlatformSettings> 
   readonly warn?: (settings: T, log: ports.Log) => Promise<void>;
   /** The surfaces to listen on. Default: all. */
   readonly serves?: (settings: T) => readonly string[];
+  /**
+   * Whether several processes of this machine can serve its model proxy. `beside areas`: it has other areas, which show the log and count requests.
+   * `no proxy`: it has none, so that the setting has no effect. Default: they cannot.
+   */
+  readonly sharesProxy?: "beside areas" | "alone" | "no proxy";
   /** Whether all data is on servers. The process then has only a temporary folder, which it removes at its end. */
   readonly hasNoData?: boolean;
 }

@@ -1,7 +1,7 @@
 import { type ConfigFlag, type ConfigSetting, ConfigUnusable, loadConfig, type SecretFile } from "@portico/core";
 import { type PlatformSettings, platformSchema } from "@portico/presets/settings/platform";
 import type { GenericSchema } from "valibot";
-import { readConfigFile } from "./config-file.ts";
+import { type ConfigFile, readConfigFile } from "./config-file.ts";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
 import { programOf, withProgram } from "./program.ts";
 import type { SettingsFlags } from "./settings-flags.ts";
@@ -14,6 +14,8 @@ export interface ReadSettings<T extends PlatformSettings = PlatformSettings> {
   readonly secretFiles: readonly SecretFile[];
   /** The configuration file, if one exists. */
   readonly file: string | undefined;
+  /** The same, with its content. */
+  readonly configFile: ConfigFile | undefined;
 }
 
 /**
@@ -30,7 +32,7 @@ export async function readSettings(
   flags: SettingsFlags,
   schema: GenericSchema<any, PlatformSettings> = programOf(flags)?.schema ?? platformSchema,
 ): Promise<ReadSettings> {
-  const file = await readConfigFile(flags.config, process.cwd());
+  const file = flags.configFile ?? (await readConfigFile(flags.config, process.cwd()));
   try {
     const { value, settings, secretFiles } = loadConfig(schema, {
       file,
@@ -40,19 +42,18 @@ export async function readSettings(
         { key: "https.enabled", flag: "--https", value: flags.https },
         { key: "https.cert", flag: "--https-cert", value: flags["https-cert"] },
         { key: "https.key", flag: "--https-key", value: flags["https-key"] },
-        ...portFlag(flags),
+        ...numberFlag("proxy.processes", "--processes", flags.processes),
+        ...numberFlag(flags.onlyPort?.key ?? "", "--port", flags.onlyPort?.text),
       ],
     });
-    return { settings: withProgram(value, programOf(flags)), listing: settings, secretFiles, file: file?.path };
+    return { settings: withProgram(value, programOf(flags)), listing: settings, secretFiles, file: file?.path, configFile: file };
   } catch (error) {
     if (error instanceof ConfigUnusable) throw new CommandFailed(error.message, EXIT.config);
     throw error;
   }
 }
 
-/** Text that is not a number is left for the schema to refuse. */
-function portFlag({ onlyPort }: SettingsFlags): readonly ConfigFlag[] {
-  if (!onlyPort) return [];
-  const { key, text } = onlyPort;
-  return [{ key, flag: "--port", value: /^\d+$/.test(text) ? Number(text) : text }];
+/** Text that is not a number is left for the schema. */
+function numberFlag(key: string, flag: string, text: string | undefined): readonly ConfigFlag[] {
+  return text === undefined ? [] : [{ key, flag, value: /^\d+$/.test(text) ? Number(text) : text }];
 }

@@ -17,7 +17,7 @@ interface RunServiceOptions {
 /** Run a preset until SIGTERM or SIGINT, print where it listens, and end the process. Throws the errors of `serve`. */
 export async function runService<T extends PlatformSettings>(
   preset: StartablePreset<T>,
-  read: () => Promise<Pick<ReadSettings<T>, "settings" | "listing" | "secretFiles">>,
+  read: () => Promise<Pick<ReadSettings<T>, "settings" | "listing" | "secretFiles" | "configFile">>,
   { json }: RunServiceOptions,
 ): Promise<never> {
   const exitCode = await serve(preset, read, async (service) => {

@@ -2,49 +2,29 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { setFlagsFromString } from "node:v8";
 import { WEB_CONSOLE } from "@portico/console";
 import { createSignInLinks, SIGN_IN } from "@portico/console/sign-in";
-import {
-  type App,
-  createApp,
-  createLive,
-  findShortage,
-  findStoreMismatch,
-  findStoreTooNew,
-  isStoreAway,
-  type Live,
-  ports,
-  type Preset,
-  type Secret,
-} from "@portico/core";
+import { type App, createApp, createLive, type Live, ports, type Preset, type Secret } from "@portico/core";
 import type { TokenOf } from "@portico/presets/platform/own-token";
 import { chooseProviders, isInstance, type ServedProvider } from "@portico/presets/platform/provider-choice";
 import { noteStores } from "@portico/presets/platform/stores-file";
 import type { PlatformSettings } from "@portico/presets/settings/platform";
 import type { RotatingSettings } from "@portico/presets/settings/rotating-settings";
-import {
-  type DataDirectory,
-  dataDirectory,
-  describeFullDisk,
-  NEWER_STORE_HELP,
-  settleDirectoryFormat,
-} from "./data-directory.ts";
+import { type DataDirectory, dataDirectory, describeFullDisk, settleDirectoryFormat } from "./data-directory.ts";
 import { lockDataDirectory, makeDataDirectory } from "./data-lock.ts";
 import { readPorts, rememberPorts, removeOwnEndpoints, writeEndpoints } from "./endpoints-file.ts";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
-import { readGivenCertificate, readHttps } from "./certificate.ts";
+import { readHttps } from "./certificate.ts";
 import { type Listeners, openListeners } from "./listeners.ts";
 import { refuseOwnAddress, refuseOwnKeys } from "./refuse-loops.ts";
+import type { ProxyProcesses } from "./processes/proxy-processes.ts";
 import type { StartablePreset } from "./program.ts";
 import type { ReadSettings } from "./read-settings.ts";
 import { keepSecretsFresh } from "./keep-secrets-fresh.ts";
 import { absoluteLink } from "./running-at.ts";
-import { listenForHangup, listenForStop, type StopRequest } from "./stop-request.ts";
+import { closeApp, drain, followCertificate, limitHeapGrowth, openApp } from "./service-app.ts";
+import { type Hangup, listenForHangup, listenForStop, type StopRequest } from "./stop-request.ts";
 import { tellLosses } from "./tell-losses.ts";
-
-/** Closing the stores normally takes milliseconds. If it hangs, the process ends after this time. */
-const CLOSE_MS = 5_000;
 
 export interface Service {
   readonly preset: string;
@@ -76,7 +56,7 @@ interface MadeToken {
  */
 export async function serve<T extends PlatformSettings>(
   preset: StartablePreset<T>,
-  read: () => Promise<Pick<ReadSettings<T>, "settings" | "listing" | "secretFiles">>,
+  read: () => Promise<Pick<ReadSettings<T>, "settings" | "listing" | "secretFiles" | "configFile">>,
   announce: (service: Service) => void | Promise<void>,
 ): Promise<number> {
   const stop = listenForStop();
@@ -91,11 +71,14 @@ export async function serve<T extends PlatformSettings>(
     return found;
   };
   try {
-    const { settings, listing, secretFiles } = await readChecked();
+    const { settings, listing, secretFiles, configFile } = await readChecked();
     const rotating = createLive<RotatingSettings>(settings);
-    const given = { settings: (await preset.prepare?.(settings)) ?? settings, listing };
-    const { app, ...service } = await start(preset, given, rotating, stop, undo);
-    undo.push(keepSecretsFresh({ app, rotating, secretFiles, read: readChecked, directory: service.directory, hangup }));
+    const given = { settings: (await preset.prepare?.(settings)) ?? settings, listing, configFile };
+    const { app, processes, ...service } = await start(preset, given, rotating, stop, undo);
+    const everywhere = processes ? alsoIn(processes, hangup) : hangup;
+    undo.push(
+      keepSecretsFresh({ app, rotating, secretFiles, read: readChecked, directory: service.directory, hangup: everywhere }),
+    );
     await announce(service);
     undo.push(limitHeapGrowth());
     return await stop.requested;
@@ -105,6 +88,18 @@ export async function serve<T extends PlatformSettings>(
   } finally {
     await undoAll(undo);
   }
+}
+
+/** The processes of the proxy read their secrets again when the instance does. */
+function alsoIn(processes: ProxyProcesses, hangup: Hangup): Hangup {
+  return {
+    ...hangup,
+    onRequest: (told) =>
+      hangup.onRequest(() => {
+        processes.hangup();
+        told();
+      }),
+  };
 }
 
 /** Closes in reverse order. If one close fails, the others still run, because the next start needs the lock. Throws the first failure at the end. */
@@ -122,19 +117,26 @@ async function undoAll(undo: readonly (() => unknown)[]): Promise<void> {
 
 async function start<T extends PlatformSettings>(
   preset: StartablePreset<T>,
-  { settings: given, listing }: Pick<ReadSettings<T>, "settings" | "listing">,
+  { settings: given, listing, configFile }: Pick<ReadSettings<T>, "settings" | "listing" | "configFile">,
   rotating: Live<RotatingSettings>,
   stop: StopRequest,
   undo: (() => unknown)[],
-): Promise<Service & { readonly app: App }> {
+): Promise<Service & { readonly app: App; readonly processes: ProxyProcesses | undefined }> {
   const { signal } = stop;
+  // Loaded only for several processes.
+  const shared =
+    given.proxy.processes === 1 ? undefined : (await import("./processes/share-proxy.ts")).shareProxy<T>(preset, given);
   const directory = preset.hasNoData ? openScratchDirectory(undo) : await openDataDirectory(given.dataDir, undo);
-  const settings = { ...given, dataDir: directory.path };
+  const settings = { ...(shared?.settings ?? given), dataDir: directory.path };
 
   const providers = await chooseProviders(settings, { env: process.env, signal, rotating });
   signal.throwIfAborted();
   const madeTokens: MadeToken[] = [];
-  const isReady = () => (signal.aborted ? "The service is stopping" : (describeFullDisk(directory) ?? true));
+  const isReady = () => {
+    if (signal.aborted) return "The service is stopping";
+    if (shared && !shared.isOpen) return "The processes of the model proxy are starting";
+    return describeFullDisk(directory) ?? true;
+  };
   let urls: Listeners["urls"] = {};
   // Also for a preset that extends none of the platform's.
   const noted = (built: Preset): Preset =>
@@ -149,6 +151,7 @@ async function start<T extends PlatformSettings>(
           isReady,
           rotating,
           listeners: () => urls,
+          proxyProcesses: shared?.options,
           onTokenMade: (token, of) => void madeTokens.push({ of, token }),
         }),
       ),
@@ -167,6 +170,7 @@ async function start<T extends PlatformSettings>(
   const earlierPorts = readPorts(directory);
   const listeners = await openListeners(app, {
     ...{ addresses, https, surfaces: preset.serves?.(settings) },
+    ...(shared && { shared: { surface: "proxy", as: "first" } }),
     earlierPorts,
     onPortLost: (surface, earlier, port) =>
       log.warn(`The ${surface} listener cannot use the port of earlier starts`, { surface, earlier, port }),
@@ -176,12 +180,17 @@ async function start<T extends PlatformSettings>(
   undo.push(async () => {
     // Only a requested stop waits: balancers have been told of a process that is ready, and not of a start that failed.
     if (signal.aborted) await sleep(settings.shutdownDelayMs);
-    await drain(app, listeners, settings.shutdownGraceMs, log);
+    await Promise.all([
+      drain(app, listeners, settings.shutdownGraceMs, log),
+      shared?.processes?.stop(signal.aborted ? settings.shutdownGraceMs : 0),
+    ]);
   });
   rememberPorts(directory, earlierPorts, addresses, urls);
   // A port that the system chose is known only now.
   await refuseOwnAddress(listeners.urls, addresses["proxy"], providers);
   signal.throwIfAborted();
+  const hasConsole = WEB_CONSOLE in app.contracts;
+  await shared?.open({ urls, hasConsole, configFile, providers, log, stop });
 
   writeEndpoints(directory, {
     pid: process.pid,
@@ -190,22 +199,14 @@ async function start<T extends PlatformSettings>(
   undo.push(() => removeOwnEndpoints(directory));
   warnOfInstances(log, providers);
   // On a terminal, `announce` prints this.
-  if (!process.stdout.isTTY) logStart(log, preset.name, listeners, providers);
-  const console = WEB_CONSOLE in app.contracts && urls["agent"] !== undefined ? `${urls["agent"]}/` : undefined;
+  if (!process.stdout.isTTY) logStart(log, preset.name, listeners, providers, shared?.count);
+  const console = hasConsole && urls["agent"] !== undefined ? `${urls["agent"]}/` : undefined;
   const signInLink = SIGN_IN in app.contracts && urls["agent"] !== undefined ? linksOf(app, settings, urls["agent"]) : undefined;
   const certificate = https?.isSelfSigned ? https.file : undefined;
   return {
-    ...{ app, preset: preset.name, directory, hasData: !preset.hasNoData, providers, urls },
+    ...{ app, processes: shared?.processes, preset: preset.name, directory, hasData: !preset.hasNoData, providers, urls },
     ...{ console, signInLink, certificate, madeTokens },
   };
-}
-
-/** A certificate that the instance created is replaced at its next start. */
-function followCertificate(rotating: Live<RotatingSettings>, listeners: Listeners): () => void {
-  return rotating.follow((next) => {
-    const certificate = readGivenCertificate(next);
-    return () => certificate && listeners.replaceCertificate(certificate);
-  });
 }
 
 function linksOf(app: App, { agent }: PlatformSettings, url: string): () => Promise<string> {
@@ -236,70 +237,19 @@ function openScratchDirectory(undo: (() => unknown)[]): DataDirectory {
   return dataDirectory(path);
 }
 
-/** Errors of a start are sentences for a person. Their causes only help to find defects. */
-async function openApp(open: () => Promise<App>): Promise<App> {
-  try {
-    return await open();
-  } catch (cause) {
-    const mismatch = findStoreMismatch(cause);
-    // What is not migrated says itself what to run.
-    const help = findStoreTooNew(cause) ? `. ${NEWER_STORE_HELP}` : "";
-    if (mismatch) throw new CommandFailed(`${mismatch.message}${help}`, EXIT.config, cause);
-    const isOutside =
-      isStoreAway(cause) ||
-      cause instanceof ports.SecretsUnavailable ||
-      cause instanceof ports.DocumentsUnavailable ||
-      cause instanceof ports.BlobsUnavailable;
-    const shortage = findShortage(cause);
-    const message = cause instanceof Error ? cause.message : "The app cannot be opened";
-    throw new CommandFailed(message, isOutside || shortage ? EXIT.unavailable : EXIT.internal, cause);
-  }
-}
-
-function logStart(log: ports.Log, preset: string, { urls }: Listeners, providers: readonly ServedProvider[]): void {
+function logStart(
+  log: ports.Log,
+  preset: string,
+  { urls }: Listeners,
+  providers: readonly ServedProvider[],
+  processes: number | undefined,
+): void {
   for (const { id, origin, source } of providers) log.info("Serving a provider", { provider: id, origin, source });
-  log.info("Started", { preset, pid: process.pid, ...urls });
+  log.info("Started", { preset, pid: process.pid, ...urls, processes });
 }
 
 /** A chain of instances is allowed. The warning helps to notice an unintended one. */
 function warnOfInstances(log: ports.Log, providers: readonly ServedProvider[]): void {
   for (const provider of providers.filter(isInstance))
     log.warn("A provider's key is a safe token: the provider is another Portico instance", { provider: provider.id });
-}
-
-/**
- * Refuses new requests and lets accepted work finish. Realtime connections stay open until the work is done, so that clients receive its results. Work
- * that was accepted but has not started runs after the next start.
- */
-async function drain(app: App, listeners: Listeners, graceMs: number, log: ports.Log): Promise<void> {
-  log.info("Stopping");
-  const working = app.has(ports.engine) ? app.port(ports.engine).drain(graceMs) : Promise.resolve();
-  const cut = await listeners.drain(graceMs, working);
-  if (cut > 0) log.warn("Some requests did not finish in time and were aborted", { requests: cut, graceMs });
-}
-
-async function closeApp(app: App): Promise<void> {
-  const timer = setTimeout(() => {
-    console.error("The stores did not close in time");
-    process.exit(EXIT.internal);
-  }, CLOSE_MS);
-  try {
-    await app.close();
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-/** V8 collects the old generation when it is this much larger than after the last collection. Its own rule allows up to four times the size. */
-const PERCENT = 60;
-
-/**
- * Keeps the garbage of a service small. Begin it when the service has started: a heap that still fills up would be collected too often. Returns
- * a function that ends it. It must end before the process does, because V8 refuses code that was compiled and stored under other flags.
- */
-function limitHeapGrowth(): () => void {
-  // These runtimes have no such flags.
-  if ("Deno" in globalThis || "Bun" in globalThis) return () => {};
-  setFlagsFromString(`--heap-growing-percent=${PERCENT}`);
-  return () => setFlagsFromString("--heap-growing-percent=0");
 }

@@ -1,3 +1,5 @@
+import type { ConfigFile } from "./config-file.ts";
+
 /** The flags of every command with settings. */
 export const settingsFlags = {
   config: {
@@ -21,8 +23,11 @@ export interface SettingsFlags {
   readonly config?: string | undefined;
   readonly "data-dir"?: string | undefined;
   readonly https?: boolean | undefined;
+  readonly processes?: string | undefined;
   readonly "https-cert"?: string | undefined;
   readonly "https-key"?: string | undefined;
   /** Port of the only listener, as it was written, and the key that it sets. */
   readonly onlyPort?: { readonly key: string; readonly text: string } | undefined;
+  /** The configuration file, if it was read already. */
+  readonly configFile?: ConfigFile | undefined;
 }

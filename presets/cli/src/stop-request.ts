@@ -6,8 +6,8 @@ export interface StopRequest {
   readonly signal: AbortSignal;
   /** Resolves with the exit code for the process. It applies after everything is closed. */
   readonly requested: Promise<number>;
-  /** Request a graceful shutdown, with exit code 0. */
-  request(): void;
+  /** Request a graceful shutdown. Default of the exit code: 0. */
+  request(exitCode?: number): void;
   /** Set the handler of uncaught errors. Without a handler they are written to standard error. */
   onDefect(report: (error: unknown) => void): void;
 }
@@ -53,7 +53,7 @@ export function listenForStop(): StopRequest {
   return {
     signal: controller.signal,
     requested: promise,
-    request: () => ask(EXIT.ok),
+    request: (exitCode = EXIT.ok) => ask(exitCode),
     onDefect(next) {
       report = next;
     },

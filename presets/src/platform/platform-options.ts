@@ -1,3 +1,5 @@
+import type { ReadSnapshots } from "@portico/adapters/telemetry/prometheus";
+import type { RecentLines } from "@portico/adapters/telemetry/recent-lines";
 import type { ConfigSetting, Live, Secret } from "@portico/core";
 import type { Listeners } from "@portico/operator/listeners";
 import type { PlatformSettings } from "../settings/platform.ts";
@@ -6,6 +8,16 @@ import type { ServedProvider } from "./provider-choice.ts";
 import type { RotatingSettings } from "../settings/rotating-settings.ts";
 
 export type { Listeners, RotatingSettings };
+
+/** What a process knows of the other processes that serve the same model proxy. */
+export interface ProxyProcesses {
+  /** The number of this process, from 1 on. */
+  readonly own: number;
+  /** What the other processes measured. Undefined in a process whose measurements another one shows. */
+  readonly snapshots?: ReadSnapshots | undefined;
+  /** Called once with the kept log lines of this process. */
+  readonly onLines?: ((lines: RecentLines) => void) | undefined;
+}
 
 /** The input of a platform preset. `T` has the keys that a custom preset adds to the platform's keys. */
 export interface PlatformOptions<T extends PlatformSettings = PlatformSettings> {
@@ -23,6 +35,8 @@ export interface PlatformOptions<T extends PlatformSettings = PlatformSettings> 
    * `chooseProviders`. Default: they never change.
    */
   readonly rotating?: Live<RotatingSettings> | undefined;
+  /** The other processes that serve the model proxy of this instance. Default: this is the only process. */
+  readonly proxyProcesses?: ProxyProcesses | undefined;
   /** Called with a token that was just created, to show it once, and with the service it belongs to. */
   readonly onTokenMade?: ((token: Secret, of: TokenOf) => void) | undefined;
 }

@@ -4,10 +4,9 @@ import { createRecentLines } from "@portico/adapters/telemetry/recent-lines";
 import { type Adapter, optionsOf, type Plugin, type Preset, sessionIssuesSettings } from "@portico/core";
 import { executionGrants } from "@portico/plugins/workflow-service/execution-grants";
 import { serviceTokens } from "@portico/plugins/workflow-service/service-tokens";
-import type { PlatformSettings } from "../settings/platform.ts";
 import { agentService } from "./agent-service.ts";
 import { agentsAsModels } from "./agents-as-models.ts";
-import { pagesOf, withConsoleOrigin } from "../settings/allowed-origins.ts";
+import { consoleSurfaces } from "../settings/allowed-origins.ts";
 import { isConsoleInstalled, noteMissingConsole } from "./console-package.ts";
 import type { Listeners, PlatformOptions } from "./platform-options.ts";
 import { proxyService } from "./proxy-service.ts";
@@ -29,8 +28,9 @@ export interface PlatformStores {
 
 /** All areas in one process: surfaces `proxy`, `workflow` and `agent`. */
 export function platform(options: PlatformOptions, stores: PlatformStores): Omit<Preset, "name"> {
-  const prometheus = createPrometheusMetrics();
+  const prometheus = createPrometheusMetrics(options.proxyProcesses?.snapshots);
   const recentLines = createRecentLines();
+  options.proxyProcesses?.onLines?.(recentLines);
   const endedRequests = createEndedRequests();
   const { settings, listeners } = options;
   const hasConsole = settings.agent.console ?? isConsoleInstalled;
@@ -67,14 +67,5 @@ export function platform(options: PlatformOptions, stores: PlatformStores): Omit
       ...agents.surfaces,
       ...(hasConsole && listeners && consoleSurfaces(settings, listeners)),
     },
-  };
-}
-
-/** The console's page calls the other surfaces from the agent service's address, which browsers treat as another origin. */
-function consoleSurfaces({ workflow, agent }: PlatformSettings, listeners: Listeners): Required<Preset>["surfaces"] {
-  const outside = pagesOf({ publicUrl: agent.publicUrl });
-  return {
-    proxy: { allowedOrigins: withConsoleOrigin(outside, listeners), otherOrigins: "answered" },
-    workflow: { allowedOrigins: withConsoleOrigin([...pagesOf(workflow), ...outside], listeners) },
   };
 }

@@ -46,6 +46,8 @@ export async function chooseProviders(
     readonly signal?: AbortSignal;
     /** The settings again, if their providers' keys may be replaced while an app is open. Default: they never change. */
     readonly rotating?: Live<RotatingSettings>;
+    /** IDs of the providers that another process of the instance found on this machine. Default: they are looked for. */
+    readonly found?: readonly string[];
   },
 ): Promise<readonly ServedProvider[]> {
   const { rotating } = at;

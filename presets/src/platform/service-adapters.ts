@@ -31,9 +31,9 @@ export function serviceAdapters(
   observed: Observed,
   store: readonly Adapter[] = instance(options),
 ): readonly Adapter[] {
-  const { settings, providers } = options;
+  const { settings, providers, proxyProcesses } = options;
   return [
-    telemetry(settings, observed),
+    telemetry(settings, observed, proxyProcesses?.own),
     ...store,
     instanceAudit(settings),
     instanceUsage(settings, observed.endedRequests),
@@ -43,16 +43,21 @@ export function serviceAdapters(
   ];
 }
 
-/** Logs to standard error. `auto` writes text on a terminal, and JSON otherwise. Exports over OTLP if the settings have an endpoint. */
+/**
+ * Logs to standard error. `auto` writes text on a terminal, and JSON otherwise. Exports over OTLP if the settings have an endpoint. `proxyProcess`: which
+ * of several processes that serve the proxy this is.
+ */
 export function telemetry(
   { log, telemetry: exported }: Pick<PlatformSettings, "log" | "telemetry">,
   { prometheus, endedRequests, recentLines }: Observed,
+  proxyProcess?: number,
 ): Adapter {
   const { level, format } = log;
   const chosen = format === "auto" ? (process.stderr.isTTY ? "text" : "json") : format;
   return openTelemetry({
     ...exported,
     ...{ level, format: chosen, serviceVersion: VERSION },
+    ...(proxyProcess !== undefined && { proxyProcess }),
     ...(prometheus && { prometheus }),
     ...(endedRequests && { endedRequests }),
     ...(recentLines && { recentLines }),

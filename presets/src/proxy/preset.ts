@@ -16,15 +16,15 @@ export { type ProxyConfig, proxySchema } from "./config.ts";
 
 /** Only the model proxy: surface `proxy`. */
 export const proxy = definePreset((options: PlatformOptions) => {
-  const { settings, providers } = options;
+  const { settings, providers, proxyProcesses } = options;
   // The metrics are shown only to authenticated scrapers. Safe tokens are for the proxy itself.
-  const prometheus = settings.probes?.listen && createPrometheusMetrics();
+  const prometheus = settings.probes?.listen && createPrometheusMetrics(proxyProcesses?.snapshots);
   const identity = instanceIdentity(instanceTokens(options));
   return {
     name: "proxy",
     onOpen: noteStores(settings.dataDir),
     adapters: [
-      telemetry(settings, { prometheus }),
+      telemetry(settings, { prometheus }, proxyProcesses?.own),
       ...sqliteStore({ dir: settings.dataDir, ports: [ports.records, ports.secrets] }),
       instanceAudit(settings),
       instanceUsage(settings),

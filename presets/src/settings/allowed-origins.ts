@@ -1,4 +1,6 @@
+import type { Preset } from "@portico/core";
 import type { Listeners } from "@portico/operator/listeners";
+import type { PlatformSettings } from "./platform.ts";
 
 /**
  * Origins of web pages that may call a surface: the origins of its settings, and the origin of its public address. The latter is the service's own
@@ -20,5 +22,14 @@ export function withConsoleOrigin(allowedOrigins: readonly string[], listeners: 
   return () => {
     const { agent } = listeners();
     return agent === undefined ? allowedOrigins : [...allowedOrigins, new URL(agent).origin];
+  };
+}
+
+/** The console's page calls the other surfaces from the agent service's address, which browsers treat as another origin. */
+export function consoleSurfaces({ workflow, agent }: PlatformSettings, listeners: Listeners): Required<Preset>["surfaces"] {
+  const outside = pagesOf({ publicUrl: agent.publicUrl });
+  return {
+    proxy: { allowedOrigins: withConsoleOrigin(outside, listeners), otherOrigins: "answered" },
+    workflow: { allowedOrigins: withConsoleOrigin([...pagesOf(workflow), ...outside], listeners) },
   };
 }

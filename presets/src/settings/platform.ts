@@ -16,6 +16,9 @@ import { clusterSchema } from "./cluster.ts";
 import { listenSchema, optionalListenSchema, publicUrlSchema } from "./listen.ts";
 import { workflowSchema } from "./workflow.ts";
 
+/** More processes than one address needs. Each has its own memory, and its own connections to the providers. */
+const MOST_PROCESSES = 64;
+
 /** Whether the listeners use HTTPS, and which certificate. */
 const httpsSchema = v.optional(
   v.strictObject({
@@ -184,7 +187,21 @@ export const platformSchema = v.strictObject({
   ...pricesSettings,
   ...limitsSettings,
   https: httpsSchema,
-  proxy: v.optional(v.strictObject({ listen: listenSchema("PROXY"), publicUrl: publicUrlSchema("PROXY") }), {}),
+  proxy: v.optional(
+    v.strictObject({
+      listen: listenSchema("PROXY"),
+      publicUrl: publicUrlSchema("PROXY"),
+      processes: v.optional(
+        fromEnv(
+          "PORTICO_PROXY_PROCESSES",
+          v.union([v.literal("auto"), v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MOST_PROCESSES))]),
+          "How many processes of this machine serve the model proxy of the presets `local` and `proxy`. More than one needs Linux. `auto`: on Linux, one for each processor.",
+        ),
+        1,
+      ),
+    }),
+    {},
+  ),
   workflow: workflowSchema,
   agent: agentSchema,
   // Without `listen`, the listener of the probes does not exist.

@@ -8,6 +8,8 @@ export interface LoadJob {
   readonly port: number;
   /** The whole request, head and body. */
   readonly request: string;
+  /** Further servers that get the same number of connections. Default: there is one server. */
+  readonly others?: readonly { readonly port: number; readonly request: string }[];
   readonly connections: number;
   /** Milliseconds in which requests begin. `"stop"` ends this time early. Requests in progress are awaited. */
   readonly ms: number;
@@ -32,9 +34,14 @@ process.on("message", (job: LoadJob | "stop") => {
   else void run(job).then((result) => process.send?.(result));
 });
 
-async function run({ port, request, connections, ms }: LoadJob): Promise<LoadResult> {
-  const bytes = Buffer.from(request);
-  callers = await Promise.all(Array.from({ length: connections }, () => openCaller(port, bytes)));
+async function run({ port, request, others = [], connections, ms }: LoadJob): Promise<LoadResult> {
+  const servers = [{ port, request }, ...others].map((server) => ({ port: server.port, bytes: Buffer.from(server.request) }));
+  callers = await Promise.all(
+    Array.from({ length: connections }, (_, at) => {
+      const server = servers[at % servers.length]!;
+      return openCaller(server.port, server.bytes);
+    }),
+  );
   const beganAt = performance.now();
   const until = beganAt + ms;
   await Promise.all(callers.map((caller) => caller.run(until)));

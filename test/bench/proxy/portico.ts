@@ -17,8 +17,17 @@ export interface Portico {
 
 const CHECKOUT = fileURLToPath(new URL("../../..", import.meta.url));
 
-/** Starts the proxy with `portico start proxy`, as users do, with an empty data directory. Its log goes to the file descriptor. */
-export async function startPortico(dataDir: string, upstream: string, log: number, checkout = CHECKOUT): Promise<Portico> {
+/**
+ * Starts the proxy with `portico start proxy`, as users do, with an empty data directory. Its log goes to the file descriptor. `flags` are further
+ * arguments of the start.
+ */
+export async function startPortico(
+  dataDir: string,
+  upstream: string,
+  log: number,
+  checkout = CHECKOUT,
+  flags: readonly string[] = [],
+): Promise<Portico> {
   const program = join(checkout, "presets/cli/portico.mjs");
   const provider = (protocol: ports.ModelProtocol) => ({
     id: protocol,
@@ -30,7 +39,7 @@ export async function startPortico(dataDir: string, upstream: string, log: numbe
   });
   const config = join(dataDir, "portico.config.json");
   await writeFile(config, JSON.stringify({ dataDir, providers: [provider("messages"), provider("chat-completions")] }));
-  const child = await startChild(process.execPath, [program, "start", "proxy", "--config", config, "--json"], log);
+  const child = await startChild(process.execPath, [program, "start", "proxy", "--config", config, "--json", ...flags], log);
   const ready = child.ready as { listeners: { proxy: { url: string } } };
   return {
     origin: new URL(ready.listeners.proxy.url).origin,

@@ -79,14 +79,14 @@ it("the counters add requests, model calls and tokens, and count answers that fa
   ending(404, "not_found");
   ending(499);
   ending(200, "caller_left");
-  expect(prometheus.counters()).toMatchObject({ requests: 4, failedRequests: 0 });
+  expect(await prometheus.counters()).toMatchObject({ requests: 4, failedRequests: 0 });
   ending(500);
   ending(200, "upstream_broken");
   port.modelCall({ ...OWN, inputTokens: 5, outputTokens: 3 });
   const trace = port.begin(REQUEST);
   trace.note({ ...CALL, inputTokens: 7 });
   trace.end({ status: 200 });
-  const { residentBytes, uptimeSeconds, ...counted } = prometheus.counters();
+  const { residentBytes, uptimeSeconds, ...counted } = await prometheus.counters();
   expect(counted).toEqual({ requests: 7, failedRequests: 2, modelCalls: 2, inputTokens: 12, outputTokens: 3 });
   expect([residentBytes > 0, uptimeSeconds > 0]).toEqual([true, true]);
   await close();

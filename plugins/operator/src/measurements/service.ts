@@ -18,7 +18,7 @@ export interface Counters {
 
 /** An object that counts. `createPrometheusMetrics()` of `@portico/adapters/telemetry/prometheus` creates one. */
 export interface Counted {
-  counters(): Counters;
+  counters(): Counters | Promise<Counters>;
 }
 
 const DEFAULT_MS = 24 * 60 * 60_000;

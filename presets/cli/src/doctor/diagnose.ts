@@ -12,6 +12,7 @@ import { checkDataDirectory, checkInstanceKey, checkStores } from "./check-insta
 import { checkFolder, doubtful, type Finding, wrong } from "./finding.ts";
 import { checkMcpServers } from "./check-mcp-servers.ts";
 import { checkHttps, checkPorts } from "./check-listeners.ts";
+import { checkProcesses } from "./check-processes.ts";
 import { checkProviders } from "./check-providers.ts";
 import { checkWorkflows } from "./check-workflows.ts";
 import { checkLimits } from "./unreachable-limits.ts";
@@ -52,6 +53,7 @@ export async function diagnose(flags: SettingsFlags, { deep, call }: DiagnoseOpt
     ...checkLimits(settings),
     ...checkHttps(settings, directory),
     ...(await checkPorts(settings, directory)),
+    ...(await checkProcesses(settings)),
   ];
 }
 
