@@ -4,9 +4,11 @@ import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { connect } from "node:tls";
+import { Server } from "@modelcontextprotocol/server";
 import { io, type Socket } from "socket.io-client";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type FakeUpstream, startFakeUpstream } from "../../harness/fake-upstream.ts";
+import { connectMcp, textOf } from "../../harness/mcp-client.ts";
 import { listen, startMcpHttpServer } from "../../harness/mcp-http-server.ts";
 import { hasOpenssl, makeCertificate, type OwnCertificate } from "../../harness/own-certificate.ts";
 import { type PorticoProcess, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
@@ -106,6 +108,47 @@ describe("tokens in files", () => {
     await hangUp(service);
     expect(await followed.text()).toContain("event: log:opened");
     expect((await follow("owner-1")).status).toBe(401);
+  });
+
+  it("end with the overlap, and a call of a workflow or an agent over MCP that has begun goes on to its end", async () => {
+    const called: (() => void)[] = [];
+    const waiting = await startMcpHttpServer(() => {
+      const server = new Server({ name: "waiting", version: "1" }, { capabilities: { tools: {} } });
+      const wait = { name: "wait", description: "Waits", inputSchema: { type: "object" as const } };
+      server.setRequestHandler("tools/list", () => ({ tools: [wait] }));
+      server.setRequestHandler("tools/call", async () => {
+        await new Promise<void>((resolve) => called.push(resolve));
+        return { content: [{ type: "text" as const, text: "waited" }] };
+      });
+      return server;
+    });
+    write("flow", "flow-1");
+    for (const each of ["agents", "agents/waiter", "workflows"]) mkdirSync(join(folder.path, each));
+    write("agents/waiter/agent.json", JSON.stringify({ name: "Waiter", mcp: true, tools: ["shop/wait"] }));
+    const node = { type: "tool", with: { tool: "shop/wait" } };
+    write("workflows/waits.json", JSON.stringify({ mcp: true, nodes: { a: node }, outputs: { said: "done" } }));
+    const tokens = [{ token: { file: "member" }, userId: "member", role: "member" }];
+    const more = { agent: { tokens, mcp: true }, workflow: { token: { file: "flow" }, mcp: true } };
+    await using service = await start({ ...more, mcpServers: { shop: { url: waiting.url } } }, { overlapMs: 500 });
+    const agents = await connectMcp(service.url("agent"), "member-1");
+    const flows = await connectMcp(service.url("workflow"), "flow-1");
+    const answers = [
+      agents.callTool({ name: "waiter", arguments: { message: "Use shop_wait" } }),
+      flows.callTool({ name: "waits" }),
+    ];
+    await expect.poll(() => called.length, PATIENT).toBe(2);
+    write("member", "member-2\n");
+    write("flow", "flow-2\n");
+    await hangUp(service);
+    await expect.poll(() => ask(service, "member-1"), PATIENT).toBe(401);
+    const refused = () => flows.listTools().then(String, (error: Error) => error.message);
+    await expect.poll(refused, PATIENT).toContain("unauthorized");
+    for (const end of called) end();
+    const [said, outputs] = await Promise.all(answers);
+    expect([textOf(said!), textOf(outputs!)]).toEqual([expect.stringContaining("waited"), '{"said":"done"}']);
+    await expect(agents.callTool({ name: "waiter", arguments: { message: "Again" } })).rejects.toThrow("unauthorized");
+    await Promise.all([agents.close(), flows.close()]);
+    await waiting.close();
   });
 
   it("are read again when a file changes", async () => {

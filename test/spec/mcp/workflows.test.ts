@@ -28,6 +28,16 @@ const definitions = {
     outputs: { a: output },
   },
   "asks.json": { mcp: true, nodes: { ask: { type: "human_gate", with: { title: "Send it?", message: "To all" } } } },
+  "asks-late.json": {
+    nodes: {
+      held: { type: "scripted", with: { say: 1, gate: "late" } },
+      ask: { type: "human_gate", needs: ["held"], with: { title: "Send it?", message: "To all" } },
+    },
+  },
+  "tries.json": {
+    mcp: true,
+    nodes: { down: { type: "workflow", with: { workflow: "asks-late" }, retry: { attempts: 2, delay: "10ms" } } },
+  },
   "middle.json": { nodes: { down: { type: "workflow", with: { workflow: "asks" } } } },
   "asks-below.json": {
     mcp: true,
@@ -62,7 +72,7 @@ describe.each(REVISIONS)("workflows as tools, for a client of a revision of %s (
     await using service = await start();
     const client = await connect(service, revision);
     const { tools } = await client.listTools();
-    expect(tools.map(({ name }) => name)).toEqual(["asks", "asks-below", "double", "fails", "held", "long"]);
+    expect(tools.map(({ name }) => name)).toEqual(["asks", "asks-below", "double", "fails", "held", "long", "tries"]);
     expect(tools[2]).toEqual({
       ...{ name: "double", title: "Double", description: "Doubles a number." },
       inputSchema: definitions["double.json"].parameters,
@@ -142,6 +152,23 @@ describe.each(REVISIONS)("workflows as tools, for a client of a revision of %s (
       "Send it?",
     );
     expect((await runOf(service, "asks-below")).runId).toBe(runId);
+    await client.close();
+  });
+
+  it("answer at a gate that a later attempt of a `workflow` node has opened, with the address of its run", async () => {
+    await using service = await start();
+    const client = await connect(service, revision);
+    const called = client.callTool({ name: "tries" });
+    await expect.poll(() => service.nodes.played.length, { timeout: 10_000 }).toBe(1);
+    const first = service.nodes.played[0]!.runId;
+    const headers = { "x-execution-grant": await service.grant({ workflowId: "asks-late" }) };
+    await service.call("POST", `/api/workflow/asks-late/runs/${first}/cancel`, undefined, { headers });
+    await expect.poll(() => service.nodes.played.length, { timeout: 10_000 }).toBe(2);
+    service.nodes.gate("late").open();
+    const text = textOf(await called);
+    const second = service.nodes.played[1]!.runId;
+    expect(second).not.toBe(first);
+    expect(text).toContain(`at the gate "Send it?", which run ${second} of the workflow asks-late has opened for it`);
     await client.close();
   });
 
