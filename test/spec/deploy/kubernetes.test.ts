@@ -157,7 +157,7 @@ describe("the manifests of deploy/kubernetes", () => {
     const backends = named("Ingress", "portico")["spec"].rules.flatMap(({ http }: any) =>
       http.paths.map((each: any) => each.backend.service.name),
     );
-    expect(backends.map((name: string) => named("Service", name) !== undefined)).toEqual([true, true, true]);
+    expect(backends.map((name: string) => named("Service", name) !== undefined)).toEqual([true, true, true, true]);
   });
 
   it("let pods reach stores only inside, and HTTPS only outside or in labelled namespaces", () => {
