@@ -57,6 +57,11 @@ describe.skipIf(findChromium() === undefined)("prompts of MCP servers in the web
     await input().press("Escape");
     await list().waitFor({ state: "detached" });
     expect(await input().inputValue()).toBe("/");
+    await input().fill("");
+    await input().pressSequentially("/");
+    await list().waitFor();
+    await input().press("Escape");
+    await list().waitFor({ state: "detached" });
     await input().pressSequentially("gre");
     await expect.poll(() => list().getByRole("option").allTextContents()).toEqual([expect.stringContaining("/shop/greet")]);
   });
