@@ -243,6 +243,20 @@ describe("a callback node", () => {
     expect(ended).toMatchObject({ status: "completed", nodeResults: { "each[0].pay": { status: "cancelled" } } });
   });
 
+  it("keeps the first of an event, another event and the end of the wait, also if none of them saw another before", async () => {
+    await using hook = await startHookServer();
+    await using service = await startPaid(hook);
+    const { callbacks, keeper } = service.app.port(workflowRuntime);
+    const secrecy = new RunSecrecy(keeper);
+    const at = new Date().toISOString();
+    const closed = { at, error: { code: "callback_timeout", message: "late", isFinal: false } };
+    expect(await callbacks.receive("wrun_1", "n callback #1", { body: 1, at }, { secrecy })).toBe(undefined);
+    expect(await callbacks.receive("wrun_1", "n callback #1", { body: 2, at }, { secrecy })).toEqual({ body: 1, at });
+    expect(await callbacks.close("wrun_1", "n callback #1", closed)).toEqual({ body: 1, at });
+    expect(await callbacks.close("wrun_1", "n callback #2", closed)).toEqual(closed);
+    expect(await callbacks.receive("wrun_1", "n callback #2", { body: 3, at }, { secrecy })).toEqual(closed);
+  });
+
   it("stores no plain token or configured secret with the event", async () => {
     await using hook = await startHookServer();
     const definition: any = paid(hook, {}, { sensitive: ["card"] });
