@@ -148,8 +148,8 @@ async function open(
     async close({ graceMs, error }) {
       if (error) log.error(error.message, {}, error.cause);
       endLimit();
-      await stopReading();
-      await drain(app, listeners, graceMs, log);
+      // At the same time: after the end of the instance, its next start needs the address.
+      await Promise.all([drain(app, listeners, graceMs, log), stopReading()]);
       unfollow();
       await closeApp(app);
       endLines?.();
