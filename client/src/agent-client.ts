@@ -73,6 +73,12 @@ export interface SubmitOptions {
   readonly onState?: (state: SubmissionState) => void;
 }
 
+/** What became of a message to a turn. `pending`: the agent is told before its next model call. `not_taken`: the turn ended before. */
+export interface Steered {
+  readonly messageId: string;
+  readonly status: "pending" | "taken" | "not_taken";
+}
+
 /** A turn that another client program submitted. */
 export interface WatchedTurn {
   readonly conversationId: string;
@@ -150,6 +156,17 @@ export interface AgentClient extends AsyncDisposable {
    * `clientRequestId` but no `timestamp`.
    */
   submit(query: QueryOptions | FollowUp, options?: SubmitOptions): Query;
+  /**
+   * Say something to the turn of an accepted query while it goes on. The agent is told before its next model call; the query then has a message
+   * of the type `steering` with the `messageId`. If an answer is lost, the same message is sent again for a minute, and is told once. The same
+   * call again after the end says whether the agent was told. A message that was not told is not in the conversation.
+   * @throws CallFailed: `turn_ended`, `too_many_messages`, `steering_unsupported`, `request_not_found`. The signal's reason.
+   */
+  steer(
+    query: Pick<Query, "clientRequestId">,
+    message: { readonly text: string; readonly messageId?: string | undefined },
+    options?: Pick<UploadOptions, "signal">,
+  ): Promise<Steered>;
   /**
    * Follow a turn that another client program submitted, from its first message: the `turn` of `calls.runningTurn`. The events arrive over
    * the realtime channel, a moment later than at the program that submitted it. `abort` stops the turn, if it is of this client's user.
@@ -261,6 +278,26 @@ class Connection implements AgentClient {
       (error: unknown) => this.#giveUp(opened, error),
     );
     return opened;
+  }
+
+  steer(
+    { clientRequestId }: Pick<Query, "clientRequestId">,
+    { text, messageId = randomId("msg-") }: { readonly text: string; readonly messageId?: string | undefined },
+    options: Pick<UploadOptions, "signal"> = {},
+  ): Promise<Steered> {
+    const begun = Date.now();
+    return this.#untilAborted(options, async (signal) => {
+      for (let attempt = 0; ; attempt++) {
+        try {
+          const { status } = await this.calls.steer({ params: { clientRequestId }, body: { messageId, text }, signal });
+          return { messageId, status };
+        } catch (error) {
+          if (afterFailure(error) !== "unsure" || Date.now() - begun >= this.#unknownMs) throw error;
+          await this.#pause(attempt);
+          signal.throwIfAborted();
+        }
+      }
+    });
   }
 
   watch(turn: WatchedTurn, { signal }: Pick<UploadOptions, "signal"> = {}): Query {

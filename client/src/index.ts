@@ -6,6 +6,7 @@ export {
   connectAgent,
   type MediaLinks,
   type MediaMetadata,
+  type Steered,
   type SubmitOptions,
   type WatchedTurn,
 } from "./agent-client.ts";

@@ -44,6 +44,7 @@ export const loopAgentEngine = defineAdapter({
     return {
       id: "loop",
       canPause: true,
+      canSteer: true,
       async run(turn, context) {
         const provider = providerOf(models, turn);
         const settings = await contextSettings(turn, options.context ?? {}, { provider, clock, signal: context.signal });
@@ -111,6 +112,7 @@ class Loop {
       this.#restore(paused);
       const ended = await this.#call(paused, paused.parts);
       if (ended) return ended;
+      await this.#steer();
     }
     for (let count = (paused?.count ?? 0) + 1; ; count++) {
       signal.throwIfAborted();
@@ -130,10 +132,21 @@ class Loop {
       );
       // A message without parts would be refused by providers in the next turn.
       if (parts.length + callParts.length > 0) this.#messages.push({ role: "assistant", parts: [...parts, ...callParts] });
-      if (calls.length === 0) return this.#outcome(parts, endingOf(answer, parts));
+      if (calls.length === 0) {
+        if (count < maxTurns && (await this.#steer())) continue;
+        return this.#outcome(parts, endingOf(answer, parts));
+      }
       const ended = await this.#call({ calls, count, called: noneCalled(calls) }, parts);
       if (ended) return ended;
+      await this.#steer();
     }
+  }
+
+  /** What the user said meanwhile is the newest message of the next model call. Returns whether there was something. */
+  async #steer(): Promise<boolean> {
+    const messages = (await this.#context.steering?.()) ?? [];
+    for (const parts of messages) this.#messages.push({ role: "user", parts });
+    return messages.length > 0;
   }
 
   /**

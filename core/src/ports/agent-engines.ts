@@ -18,6 +18,8 @@ export interface AgentEngine {
    * approval are then refused.
    */
   readonly canPause?: boolean | undefined;
+  /** Whether `run` takes the messages of `TurnContext.steering`. Default: false. Its turns then take no messages. */
+  readonly canSteer?: boolean | undefined;
 }
 
 /** One turn of an agent, as an engine gets it. */
@@ -76,6 +78,12 @@ export interface TurnContext {
    * a promise, the buffer is full: wait until the promise resolves.
    */
   say(saying: Saying): void | Promise<void>;
+  /**
+   * What the user said to the turn since the last call of this function, oldest first, for engines with `canSteer`. Ask before a model call
+   * that follows tools, and before the turn ends. Each message is said already: add it to `TurnOutcome.messages`, with the role `user`, and
+   * let the model read it before its next answer. Throws what stores throw.
+   */
+  steering?(): Promise<readonly (readonly MessagePart[])[]>;
   /** Report one ended model call, for the trace of the turn, with the facts of `Telemetry.modelCall`. Never throws. */
   modelCalled?(call: Omit<MeasuredModelCall, "source">): void;
 }

@@ -15,8 +15,9 @@ const identifiers = {
 /** One message of a turn (open points 7). `seq` grows by one per message of a request, so that a client sees a gap. */
 export const turnMessage = v.object({
   id: text,
-  role: v.picklist(["assistant", "tool"]),
-  type: v.picklist(["text", "thinking", "tool_call", "tool_result", "delivery", "summary", "approval"]),
+  /** `user` only for a message that steers the turn (an extension). Its content is `{ messageId, text }`. */
+  role: v.picklist(["assistant", "tool", "user"]),
+  type: v.picklist(["text", "thinking", "tool_call", "tool_result", "delivery", "summary", "approval", "steering"]),
   delta: v.optional(text),
   content: v.optional(v.unknown()),
   seq: v.number(),

@@ -8,7 +8,17 @@ import { agentErrors } from "./errors.ts";
 import { QUERY_BYTES, TITLE_LENGTH } from "./limits.ts";
 import { memoryRoutes } from "./memory-contract.ts";
 import { storedTrace } from "./trace-entry.ts";
-import { askBody, askResult, fillPromptBody, followUpBody, lookupBody, lookupResult, startBody } from "./query-contract.ts";
+import {
+  askBody,
+  askResult,
+  fillPromptBody,
+  followUpBody,
+  lookupBody,
+  lookupResult,
+  startBody,
+  steerBody,
+  steerResult,
+} from "./query-contract.ts";
 
 const text = v.string();
 const optionalText = v.optional(text);
@@ -141,6 +151,8 @@ const conversationMessage = v.object({
   parts: v.array(v.unknown()),
   at: text,
   clientRequestId: optionalText,
+  /** A user's message to a turn that went on (an extension). */
+  steers: v.optional(v.literal(true)),
   metadata: v.optional(record(text, text)),
 });
 
@@ -455,6 +467,25 @@ export const conversationsRunsContract = defineContract(
         202,
       ),
       errors: { ...submissionErrors, session_not_found: agentErrors.session_not_found },
+    },
+    steer: {
+      method: "POST",
+      path: "/api/query/client-requests/:clientRequestId/steer",
+      summary: "Say something to the turn of a submission while it goes on (an extension)",
+      params: v.strictObject({ clientRequestId: text }),
+      body: steerBody,
+      success: reply.json(steerResult, 202),
+      errors: {
+        unauthorized,
+        invalid_request,
+        user_required: agentErrors.user_required,
+        request_not_found: agentErrors.request_not_found,
+        turn_ended: agentErrors.turn_ended,
+        too_many_messages: agentErrors.too_many_messages,
+        steering_unsupported: agentErrors.steering_unsupported,
+        CLIENT_REQUEST_BODY_MISMATCH: agentErrors.CLIENT_REQUEST_BODY_MISMATCH,
+        registry_unavailable: agentErrors.registry_unavailable,
+      },
     },
     lookup: {
       method: "POST",

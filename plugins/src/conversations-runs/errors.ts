@@ -41,6 +41,17 @@ export const agentErrors = defineErrors({
     details: { busy: true, retryable: true },
   },
   CLIENT_REQUEST_BODY_MISMATCH: { status: 409, details: { retryable: false } },
+  turn_ended: {
+    status: 409,
+    message: "The turn has ended, or is being stopped: submit the message as a query",
+    details: { retryable: false },
+  },
+  too_many_messages: { status: 409, message: "The turn takes no more messages", details: { retryable: false } },
+  steering_unsupported: {
+    status: 409,
+    message: "The agent's engine takes no messages while a turn goes on",
+    details: { retryable: false },
+  },
   limit_reached: { status: 429, message: "A limit of the user, the agent or the instance is reached" },
   run_not_repeatable: { status: 409, message: "Only a background run that failed can be run again" },
   realtime_unavailable: { status: 503, message: "There is no such realtime connection" },

@@ -154,6 +154,10 @@ export const TRANSCRIPT_PIECE_CHARACTERS = 2 * 1024 * 1024;
 export const RECEIPT_TEXT_CHARACTERS = 1024 * 1024;
 export const RECEIPT_ARGUMENTS_CHARACTERS = 512 * 1024;
 
+/** Messages to one turn that goes on, and characters of each. */
+export const STEERING_MESSAGES = 16;
+export const STEERING_CHARACTERS = 10_000;
+
 /** Of one message that an agent sends: blocks, attachments, and characters of an attachment's reference. */
 export const MESSAGE_BLOCKS = 200;
 export const MESSAGE_ATTACHMENTS = 32;

@@ -15,6 +15,7 @@ import { handshake } from "./routes/handshake.ts";
 import { fillPrompt, listPrompts } from "./routes/prompts.ts";
 import { followUp, lookUpQuery, startQuery } from "./routes/queries.ts";
 import { changeRun, listRuns, readReceipts, readRun, readTrace, runAgain, runtimeState } from "./routes/runs.ts";
+import { steerQuery } from "./routes/steer.ts";
 import { stopTurns } from "./routes/stop-turns.ts";
 import { searchRuns } from "./routes/search-runs.ts";
 
@@ -65,6 +66,7 @@ export const conversationsRuns = definePlugin({
     ...memoryCalls(services),
     start: startQuery(services),
     followUp: followUp(services),
+    steer: steerQuery(services),
     lookup: lookUpQuery(services),
     ask: askAgent(services),
     events: followQuery(services),

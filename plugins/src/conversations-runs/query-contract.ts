@@ -10,6 +10,7 @@ import {
   PROMPT_ARGUMENTS,
   PROMPT_ID_CHARACTERS,
   QUERY_FILES,
+  STEERING_CHARACTERS,
 } from "./limits.ts";
 
 const text = v.pipe(
@@ -148,6 +149,27 @@ export const fillPromptBody = v.strictObject({
     ),
     {},
   ),
+});
+
+/** POST /api/query/client-requests/:clientRequestId/steer (an extension). */
+export const steerBody = objectOnly(
+  v.strictObject({
+    /** Names the message: the same one again is not told twice. */
+    messageId: clientId,
+    text: v.pipe(text, v.nonEmpty(), maxCharacters(STEERING_CHARACTERS)),
+  }),
+);
+
+/**
+ * `pending`: the agent is told before its next model call. `taken`: it was told. `not_taken`: the turn ended before, and the message is not in its
+ * conversation.
+ */
+export const steerResult = v.object({
+  ok: v.literal(true),
+  clientRequestId: v.string(),
+  messageId: v.string(),
+  status: v.picklist(["pending", "taken", "not_taken"]),
+  duplicate: v.optional(v.literal(true)),
 });
 
 /** POST /api/query/client-requests/lookup (specification 4.6). */

@@ -29,6 +29,8 @@ export interface StoredMessage {
   readonly at: string;
   readonly turnId: string;
   readonly clientRequestId: string;
+  /** A user's message to a turn that went on. */
+  readonly steers?: true | undefined;
   /** The facts of its query (open points 7); only a user's message has it. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
 }

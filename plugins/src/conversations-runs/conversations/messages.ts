@@ -142,9 +142,10 @@ export async function findQuestion(
     const message = readMessage(entry);
     if (!message) continue;
     const { role, turnId } = message;
-    if (answer && role === "user" && turnId === answer.turnId) return { sequence: entry.sequence, message };
+    const isQuestion = role === "user" && !message.steers;
+    if (answer && isQuestion && turnId === answer.turnId) return { sequence: entry.sequence, message };
     if (answer || message.id !== messageId) continue;
-    if ("replaces" in wanted) return role === "user" ? { sequence: entry.sequence, message } : "wrong kind";
+    if ("replaces" in wanted) return isQuestion ? { sequence: entry.sequence, message } : "wrong kind";
     if (role !== "assistant" || summaryOf(message)) return "wrong kind";
     answer = message;
   }

@@ -53,13 +53,17 @@ export interface Execution extends Pick<Playing, "toolIds" | "said"> {
   readonly deliver: (message: UserMessage, output: TurnOutput) => void | Promise<void>;
   /** Why it is to stop, as stores say. */
   stopOf(): Promise<string | undefined>;
-  /** Its first commit. `isOver`: it has ended before, and is not played. */
-  begin(begun: OwnershipCondition): Promise<{ readonly stop: string | undefined; readonly isOver?: boolean }>;
+  /** Its first commit. `isOver`: it has ended before, and is not played. `isSteered`: its user has said something to it already. */
+  begin(
+    begun: OwnershipCondition,
+  ): Promise<{ readonly stop: string | undefined; readonly isOver?: boolean; readonly isSteered?: boolean }>;
   /** The commit with which it goes on after its wait. */
   goOn(
     wait: TurnWait,
     begun: OwnershipCondition,
-  ): Promise<{ readonly stop: string | undefined; readonly approvals: readonly Approval[] }>;
+  ): Promise<{ readonly stop: string | undefined; readonly approvals: readonly Approval[]; readonly isSteered?: boolean }>;
+  /** What its user said to it, beside the messages with these IDs. Absent for a turn without a conversation. */
+  steering?(taken: readonly string[]): Promise<readonly { readonly id: string; readonly text: string }[]>;
   /** It has begun. */
   began?(transcript: Transcript): void;
   /** The commit with which it begins to wait (`pauseTurn`). */
@@ -92,13 +96,13 @@ export function createTurnExecutor(given: TurnExecutorGiven) {
     // Another process has the turn: what this one still says is not its.
     const onAbort = () => signal.reason instanceof ports.EngineFenced && transcript.stop();
     signal.addEventListener("abort", onAbort);
-    const { signal: stopping, stop: abort, leave } = running.enter(turn, () => execution.stopOf());
+    const { signal: stopping, stop: abort, steer, steeredBy, leave } = running.enter(turn, () => execution.stopOf());
     const timer =
       timeoutMs === undefined
         ? undefined
         : clock.after(Math.max(0, timeoutMs - (before?.state?.executedMs ?? 0)), () => abort("background_timeout"));
     try {
-      const { isOver, stop, approvals } = await whileAway(() =>
+      const { isOver, stop, approvals, isSteered } = await whileAway(() =>
         context.beginWith(async (begun) =>
           wait
             ? { isOver: false, ...(await execution.goOn(wait, begun)) }
@@ -106,11 +110,13 @@ export function createTurnExecutor(given: TurnExecutorGiven) {
         ),
       );
       if (isOver) return "over";
+      if (isSteered) steer();
+      const steering = execution.steering && (() => steeredBy(() => execution.steering!(output.produced.steeredBy)));
       if (!wait) execution.began?.(transcript);
       for (const approval of approvals) output.sayDecision(approvalContent(approval));
       const play = () =>
         playTurn(given, {
-          ...{ context, turn, toolIds: execution.toolIds, said: execution.said, output, stopping, trace },
+          ...{ context, turn, toolIds: execution.toolIds, said: execution.said, output, stopping, trace, steering },
           deliver: (message) => execution.deliver(message, output),
           resumed: before?.state && { state: before.state, decided: approvals },
         });

@@ -62,6 +62,8 @@ export interface Playing {
   readonly output: TurnOutput;
   /** Brings a message to people. */
   readonly deliver: (message: UserMessage) => void | Promise<void>;
+  /** What its user said to it since the last call. Absent for a turn without a conversation. */
+  readonly steering?: (() => Promise<readonly { readonly id: string; readonly text: string }[]>) | undefined;
   /** From its arrival on. */
   readonly trace: TurnTrace;
   /** Aborts with TurnStopped when a user stops the turn. */
@@ -122,7 +124,7 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd | Pause
     consents,
     argumentsFault,
   } = given;
-  const { context, turn, toolIds, said, output, deliver, trace, resumed } = playing;
+  const { context, turn, toolIds, said, output, deliver, steering, trace, resumed } = playing;
   const executedMs = resumed?.state.executedMs ?? 0;
   const beganAt = clock.now();
   const limited = limits.enter(turn, executedMs);
@@ -210,6 +212,13 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd | Pause
           hasCalledTool = true;
           return trace.tool(call.toolId, gate.decisionOn(call), () => offered.call(call, caller, toolSignal));
         },
+        ...(steering && {
+          steering: async () => {
+            const messages = await retryWhileStoreAway({ clock, signal }, steering);
+            for (const message of messages) await output.steer(message);
+            return messages.map(({ text }) => [{ type: "text", text }]);
+          },
+        }),
         modelCalled: (call) => trace.modelCalled(call),
         say: (saying) => output.say(saying),
       }),
@@ -231,8 +240,8 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd | Pause
     const summary = outcome.summary && toStored?.(outcome.summary);
     // An agent that sent its user a message has given its answer.
     const isWhole = end === "completed" || (end === "empty_answer" && hasDelivered);
-    const { decided } = output.produced;
-    const recorded = { messages: decided.ofMessages(messages), toolCalls: decided.ofCalls(toolCalls) };
+    const { decided, steeredBy } = output.produced;
+    const recorded = { messages: decided.ofMessages(messages), toolCalls: decided.ofCalls(toolCalls), steeredBy };
     return { status: "completed", output: text, ...recorded, usage, summary, ...(!isWhole && { reason: end }) };
   } catch (error) {
     const left = leftBehind(output.produced);

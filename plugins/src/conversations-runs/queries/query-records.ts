@@ -80,9 +80,13 @@ export function createQueryRecords(given: {
     number,
     audience: subscriberOf({ userId: request.userId, clientInstanceId: request.clientInstanceId ?? "" }),
   });
-  const ended = (request: ClientRequest, at: number): ClientRequest => ({
+  const ended = (request: ClientRequest, at: number, steeredBy: readonly string[] = []): ClientRequest => ({
     ...request,
     state: advanceRequest(request.state, "end") as ClientRequest["state"],
+    // The texts that were told are in the conversation.
+    ...(request.steering && {
+      steering: request.steering.map(({ id, digest }) => ({ id, digest, isTaken: steeredBy.includes(id) })),
+    }),
     endedAt: at,
     waits: undefined,
     isOver: true,
@@ -117,7 +121,7 @@ export function createQueryRecords(given: {
       number: number,
       ownership: OwnershipCondition,
       before: StoredTurn,
-    ): Promise<{ readonly stop: string | undefined }> => {
+    ): Promise<{ readonly stop: string | undefined; readonly isSteered: boolean }> => {
       let known: StoredTurn | undefined = before;
       return writeWhileOwned(ownership, async (condition) => {
         const [{ request, run }, conversation] = await Promise.all([
@@ -126,9 +130,10 @@ export function createQueryRecords(given: {
         ]);
         known = undefined;
         const stop = stopIn(request.value, conversation?.value);
+        const isSteered = request.value.steering !== undefined;
         // The store took an earlier attempt, and its answer was lost.
         const { serverInstanceId: began, number: beganAs, state } = request.value;
-        if (state === "committed" && began === serverInstanceId && beganAs === number) return { stop };
+        if (state === "committed" && began === serverInstanceId && beganAs === number) return { stop, isSteered };
         const now = notBefore(clock.now(), request.value.reservedAt);
         const at = new Date(now).toISOString();
         await log.appendAll([userMessage(turn, at)], {
@@ -139,7 +144,7 @@ export function createQueryRecords(given: {
             ...conversationWrites(turn, at),
           ],
         });
-        return { stop };
+        return { stop, isSteered };
       });
     },
 
@@ -173,7 +178,7 @@ export function createQueryRecords(given: {
       turn: Turn,
       wait: TurnWait,
       ownership: OwnershipCondition,
-    ): Promise<{ readonly approvals: readonly Approval[]; readonly stop: string | undefined }> =>
+    ): Promise<{ readonly approvals: readonly Approval[]; readonly stop: string | undefined; readonly isSteered: boolean }> =>
       writeWhileOwned(ownership, async (condition) => {
         const now = clock.now();
         const [{ request, run }, conversation, ended] = await Promise.all([
@@ -188,7 +193,8 @@ export function createQueryRecords(given: {
           ...(run ? runs.replace(run, { ...withoutApprovals(run.value), updatedAt: new Date(now).toISOString() }) : []),
           ...ended.writes,
         ]);
-        return { approvals: ended.approvals, stop: stopIn(request.value, conversation?.value) };
+        const isSteered = request.value.steering !== undefined;
+        return { approvals: ended.approvals, stop: stopIn(request.value, conversation?.value), isSteered };
       }),
 
     /**
@@ -227,6 +233,7 @@ export function createQueryRecords(given: {
           at,
           turnId: turn.turnId,
           clientRequestId: turn.clientRequestId,
+          ...(role === "user" && { steers: true }),
         }));
         const sequences = await log.appendAll(
           [
@@ -243,7 +250,7 @@ export function createQueryRecords(given: {
               ...condition,
               requests.write.put(
                 request.id,
-                ended(isBegun ? request.value : committed(request.value, number, now), now),
+                ended(isBegun ? request.value : committed(request.value, number, now), now, end.steeredBy),
                 request.version,
               ),
               ...runWrites(before, endRun({ ...run, messageCount: (run.messageCount ?? 0) + messages.length }, turn, end, at)),
@@ -288,6 +295,14 @@ export function createQueryRecords(given: {
         await runs.writeAll([stopped, ...(await waits.stop(turnId, clock.now()))]);
         return { turnId };
       }),
+
+    /** What the user said to a turn that goes on, beside the messages with these IDs. */
+    async steeringOf(turn: Turn, taken: readonly string[]): Promise<readonly { readonly id: string; readonly text: string }[]> {
+      const request = (await requests.find(requestKey(turn.userId, turn.clientRequestId)))?.value;
+      return (request?.steering ?? []).flatMap(({ id, text }) =>
+        text === undefined || taken.includes(id) ? [] : [{ id, text }],
+      );
+    },
 
     /** Why a turn is to stop that has begun. */
     async stopOf(turn: Turn): Promise<string | undefined> {

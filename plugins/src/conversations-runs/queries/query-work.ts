@@ -74,6 +74,7 @@ export function createQueryWork(given: QueryWorkGiven) {
       stopOf: () => records.stopOf(turn),
       begin: (begun) => records.begin(turn, watched.number, begun, stored),
       goOn: (due, begun) => records.goOn(turn, due, begun),
+      steering: (taken) => records.steeringOf(turn, taken),
       began(transcript) {
         subscribers.announce(listener, statusEvent(turn, "running"));
         void transcript.add({ event: "query:started", data: identifiersOf(turn) }, 0);

@@ -80,6 +80,7 @@ function exchangesOf(messages: readonly Message[]): readonly Exchange[] {
     // The agent wrote it, and it stands for earlier messages.
     if (parts.some(({ type }) => type === "summary")) continue;
     const texts = parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
+    if (message.steers) throw new NotRecordable("The user said something to a turn while it went on, which a test cannot repeat");
     if (role === "user") {
       exchanges.push({ requestId: clientRequestId, prompt: texts.join("\n"), messages: [] });
       continue;

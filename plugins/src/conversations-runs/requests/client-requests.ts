@@ -5,6 +5,17 @@ import type { LookupBody, LookupResult } from "../query-contract.ts";
 import { transcriptStream } from "../turns/turn.ts";
 import { admissionStatus, advanceRequest, type RequestState } from "./request-state.ts";
 
+/** A message of the user to a turn that goes on. */
+export interface SteeringMessage {
+  readonly id: string;
+  /** A digest of the text. */
+  readonly digest: string;
+  /** Until the turn ends. */
+  readonly text?: string | undefined;
+  /** Set when the turn has ended: whether the agent was told. */
+  readonly isTaken?: boolean | undefined;
+}
+
 /** The registry's record of one submission. */
 export interface ClientRequest {
   readonly userId: string;
@@ -34,6 +45,8 @@ export interface ClientRequest {
   readonly stop?: string | undefined;
   /** The number of the turn's wait for a person, while it waits. */
   readonly waits?: number | undefined;
+  /** What the user said to the turn while it went on, oldest first. */
+  readonly steering?: readonly SteeringMessage[] | undefined;
   /** Set when the turn has ended. The sweep searches for these, in the order of their times. */
   readonly isOver?: true | undefined;
   readonly sweepAt?: number | undefined;

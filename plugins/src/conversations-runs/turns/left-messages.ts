@@ -11,6 +11,8 @@ interface Round {
   /** By callId. */
   readonly calls: Map<string, Call>;
   readonly results: Map<string, ResultPart>;
+  /** What the user said after it. */
+  readonly steering: ports.ConversationMessage[];
 }
 
 /** The messages of a broken turn that stay in its conversation, made from its events: its text, its calls, and their known results. */
@@ -27,14 +29,20 @@ export class LeftMessages {
         return this.#call(message.content as Omit<Call, "type">);
       case "tool_result":
         return this.#result(message.content as Pick<ResultPart, "callId" | "result">);
+      case "steering":
+        return this.#steer((message.content as { readonly text: string }).text);
     }
   }
 
   /** As providers take them: each call with a result, that of an open one saying that its effect is unknown. */
   get messages(): readonly ports.ConversationMessage[] {
-    return this.#rounds.flatMap(({ said, calls, results }): ports.ConversationMessage[] => {
+    return this.#rounds.flatMap(({ said, calls, results, steering }): ports.ConversationMessage[] => {
       const answers = [...calls.values()].map((call) => results.get(call.callId) ?? unknown(call));
-      return [{ role: "assistant", parts: said }, ...(answers.length > 0 ? [{ role: "tool" as const, parts: answers }] : [])];
+      return [
+        ...(said.length > 0 ? [{ role: "assistant" as const, parts: said }] : []),
+        ...(answers.length > 0 ? [{ role: "tool" as const, parts: answers }] : []),
+        ...steering,
+      ];
     });
   }
 
@@ -44,6 +52,12 @@ export class LeftMessages {
     const part = { type: "text" as const, text: delta };
     this.#round().said.push(part);
     this.#text = { id, part };
+  }
+
+  #steer(text: string): void {
+    const round = this.#rounds.at(-1) ?? this.#round();
+    round.steering.push({ role: "user", parts: [{ type: "text", text }] });
+    this.#text = undefined;
   }
 
   #call({ callId, toolId, name, arguments: args }: Omit<Call, "type">): void {
@@ -68,8 +82,8 @@ export class LeftMessages {
   /** The answer that is arriving. When every call of it has its result, the following events belong to the next answer. */
   #round(): Round {
     const last = this.#rounds.at(-1);
-    if (last && (last.calls.size === 0 || last.results.size < last.calls.size)) return last;
-    const round: Round = { said: [], calls: new Map(), results: new Map() };
+    if (last && last.steering.length === 0 && (last.calls.size === 0 || last.results.size < last.calls.size)) return last;
+    const round: Round = { said: [], calls: new Map(), results: new Map(), steering: [] };
     this.#rounds.push(round);
     return round;
   }

@@ -7,6 +7,8 @@ import type { TurnEvent } from "./turn.ts";
 export class Produced {
   /** How people decided about its calls. */
   readonly decided = new DecidedCalls();
+  /** The IDs of the user's messages that steered it. */
+  readonly steeredBy: string[] = [];
   readonly #left = new LeftMessages();
   readonly #texts: string[] = [];
   readonly #calls = new Map<string, ports.TurnToolCall>();
@@ -57,6 +59,8 @@ export class Produced {
         this.#open.add(call.callId);
         return;
       }
+      case "steering":
+        return void this.steeredBy.push((message.content as { messageId: string }).messageId);
       case "approval":
         return this.decided.add(message.content);
       case "tool_result": {

@@ -6,6 +6,10 @@ import type { PlayedTurn } from "./turn.ts";
 interface Entry {
   readonly signal: AbortSignal;
   readonly stop: (reason: StopReason) => void;
+  /** Its user may have said something to it. */
+  readonly steer: () => void;
+  /** What `read` finds, if the user may have said something since the last call. */
+  readonly steeredBy: <T>(read: () => Promise<readonly T[]>) => Promise<readonly T[]>;
   readonly leave: () => void;
 }
 
@@ -16,7 +20,12 @@ interface Running {
   readonly turn: PlayedTurn;
   readonly stopping: AbortController;
   readonly stopOf: () => Promise<string | undefined>;
+  /** Its user may have said something since its agent was told last. */
+  isSteered: boolean;
 }
+
+/** A message of a process to the others. */
+type Told = { readonly stopped: Stopped; readonly reason: string } | { readonly steered: string };
 
 export interface RunningTurnsGiven extends SharedPorts {
   readonly log: ports.Log;
@@ -33,8 +42,9 @@ export class RunningTurns {
     this.#given = given;
     const subscription = given.bus.subscribe(TOPIC, {
       received: (message) => {
-        const { stopped, reason } = message as { readonly stopped: Stopped; readonly reason: string };
-        this.stop(stopped, reason);
+        const told = message as Told;
+        if ("steered" in told) this.#steer(told.steered);
+        else this.stop(told.stopped, told.reason);
       },
       missed: () => this.#lookAgain(),
     });
@@ -47,10 +57,23 @@ export class RunningTurns {
    */
   enter(turn: PlayedTurn, stopOf: () => Promise<string | undefined>): Entry {
     const stopping = new AbortController();
-    this.#turns.set(turn.turnId, { turn, stopping, stopOf });
+    const running: Running = { turn, stopping, stopOf, isSteered: false };
+    this.#turns.set(turn.turnId, running);
     return {
       signal: stopping.signal,
       stop: (reason) => stopping.abort(new TurnStopped(reason)),
+      steer: () => void (running.isSteered = true),
+      async steeredBy(read) {
+        if (!running.isSteered) return [];
+        // Before the read: what is said meanwhile is read the next time.
+        running.isSteered = false;
+        try {
+          return await read();
+        } catch (error) {
+          running.isSteered = true;
+          throw error;
+        }
+      },
       leave: () => void this.#turns.delete(turn.turnId),
     };
   }
@@ -68,14 +91,27 @@ export class RunningTurns {
 
   /** Stop turns where they execute. Another process may hear it late, and then finds in stores that they are to stop. */
   stopAnywhere(stopped: Stopped, reason: string): void {
-    if (!this.stop(stopped, reason)) this.#given.bus.publish(TOPIC, { stopped, reason }, { toOthers: true });
+    if (!this.stop(stopped, reason)) this.#given.bus.publish(TOPIC, { stopped, reason } satisfies Told, { toOthers: true });
   }
 
-  /** Stops that other processes told may have been lost. */
+  /** The user of a turn has said something to it. A process that does not hear it tells the agent nothing, and the turn's end says so. */
+  steerAnywhere(turnId: string): void {
+    if (!this.#steer(turnId)) this.#given.bus.publish(TOPIC, { steered: turnId } satisfies Told, { toOthers: true });
+  }
+
+  #steer(turnId: string): boolean {
+    const running = this.#turns.get(turnId);
+    if (running) running.isSteered = true;
+    return running !== undefined;
+  }
+
+  /** What other processes told may have been lost. */
   async #lookAgain(): Promise<void> {
-    for (const { stopping, stopOf } of [...this.#turns.values()]) {
+    for (const running of [...this.#turns.values()]) {
+      const { stopping } = running;
+      running.isSteered = true;
       try {
-        const reason = await stopOf();
+        const reason = await running.stopOf();
         if (reason !== undefined) stopping.abort(new TurnStopped(reason));
       } catch (error) {
         if (!isStoreAway(error)) throw error;

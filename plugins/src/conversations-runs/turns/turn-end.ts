@@ -14,6 +14,8 @@ export interface TurnEnd {
   readonly output: string;
   readonly messages: readonly ports.ConversationMessage[];
   readonly toolCalls: readonly RecordedCall[];
+  /** The IDs of the user's messages that its agent was told while it went on. */
+  readonly steeredBy?: readonly string[] | undefined;
   /** What its engine says that it used. */
   readonly usage?: ports.TurnUsage | undefined;
   /** What its model calls used, also if it failed. Absent if its engine reports no calls, and if its process died. */
@@ -37,8 +39,8 @@ export const couldNotExecute = {
 } as const satisfies Partial<TurnEnd>;
 
 /** What a turn that broke off leaves behind: the next one is told which tools ran, so that it does not repeat their effects. */
-export function leftBehind({ output, toolCalls, messages }: Produced): Omit<TurnEnd, "status"> {
-  return { output, toolCalls, messages };
+export function leftBehind({ output, toolCalls, messages, steeredBy }: Produced): Omit<TurnEnd, "status"> {
+  return { output, toolCalls, messages, steeredBy };
 }
 
 /** The end of a turn of which nothing is kept. */

@@ -71,6 +71,11 @@ export class TurnOutput {
       void this.say({ type: "tool_result", callId, toolId, result: { content: [{ type: "text", text }], isError: true } });
   }
 
+  /** The agent is told what the user said while the turn went on. */
+  steer({ id, text }: { readonly id: string; readonly text: string }): void | Promise<void> {
+    return this.#whole("user", "steering", { messageId: id, text });
+  }
+
   /** The decision about a call, when the turn goes on. */
   sayDecision(content: object): void {
     void this.#whole("assistant", "approval", content);
