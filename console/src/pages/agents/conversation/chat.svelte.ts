@@ -1,5 +1,5 @@
 import type { AgentClient, FollowUp, QueryOptions, QueryStarted } from "@portico/client";
-import type { CallResult } from "@portico/core/client";
+import { CallFailed, type CallResult } from "@portico/core/client";
 import type { conversationsRunsContract } from "@portico/plugins/conversations-runs/contract";
 import { untrack } from "svelte";
 import type { OutgoingFiles } from "../composer/outgoing-files.svelte.ts";
@@ -124,6 +124,7 @@ export class Chat {
         last = turn.clientRequestId;
         const watched = (this.#watched = new WatchedTurn(this.#client, id, turn));
         await watched.follow(signal);
+        if (watched.isOver) this.#bringBack(watched);
         // The stored messages replace it.
         if (!signal.aborted) await this.load();
         this.#watched = undefined;
@@ -193,9 +194,35 @@ export class Chat {
     await this.follow(this.#live.at(-1)!);
   }
 
+  /** Says something to a turn while it goes on. If the turn has ended meanwhile, it is sent as the next message. Rejects like every call. */
+  async steer(turn: ShownTurn, text: string): Promise<void> {
+    const message = { messageId: newId("msg_"), text };
+    turn.pending = [...turn.pending, message];
+    try {
+      await this.#client.steer({ clientRequestId: turn.key }, message);
+    } catch (error) {
+      // The end of the turn may have brought it back already.
+      if (!turn.drop(message.messageId)) return;
+      if (!CallFailed.is(error) || error.code !== "turn_ended") throw error;
+      void this.send(text, []);
+      return;
+    }
+    if (turn.isOver) this.#bringBack(turn);
+  }
+
+  /** What the agent was not told: the next message after a turn that completed, or else text of the draft. */
+  #bringBack(turn: ShownTurn): void {
+    const text = turn.pending.map((message) => message.text).join("\n\n");
+    turn.pending = [];
+    if (text === "") return;
+    if (turn.state === "completed") void this.send(text, []);
+    else this.write(text);
+  }
+
   /** Submit a turn, or submit it again unchanged, and load the stored messages at its end. */
   async follow(turn: LiveTurn): Promise<void> {
     await turn.submit();
+    this.#bringBack(turn);
     // An ended session is not continued; the conversation is.
     if (turn.state === "refused") this.sessionId = undefined;
   }

@@ -5,6 +5,12 @@ import { addMessage, type Piece, type SentFile, type Turn, type TurnState } from
 /** Interval of updates of the shown text: models write faster than people read, and than a page can be laid out. */
 const SHOW_MS = 40;
 
+/** A message of the user to a turn that goes on. */
+export interface SteeringMessage {
+  readonly messageId: string;
+  readonly text: string;
+}
+
 /** A turn whose events arrive while it is shown. */
 export abstract class ShownTurn implements Turn {
   abstract readonly key: string;
@@ -19,6 +25,8 @@ export abstract class ShownTurn implements Turn {
   ending = $state<string>();
   /** The user asked to stop it. */
   isStopping = $state(false);
+  /** What the user said to it, and the agent was not told yet. */
+  pending = $state<readonly SteeringMessage[]>([]);
   protected query: Query | undefined;
 
   get isOver(): boolean {
@@ -29,6 +37,13 @@ export abstract class ShownTurn implements Turn {
   stop(): void {
     this.isStopping = true;
     this.query?.abort();
+  }
+
+  /** A message is not pending any more. Returns whether it was. */
+  drop(messageId: string): boolean {
+    const before = this.pending.length;
+    this.pending = this.pending.filter((message) => message.messageId !== messageId);
+    return this.pending.length < before;
   }
 
   /** Shows the messages of a query and its end. Rejects if the service refused the query. */
@@ -46,7 +61,10 @@ export abstract class ShownTurn implements Turn {
     const waiting: Parameters<typeof addMessage>[1][] = [];
     const show = () => {
       timer = undefined;
-      for (const message of waiting.splice(0)) addMessage(this.pieces, message);
+      for (const message of waiting.splice(0)) {
+        addMessage(this.pieces, message);
+        if (message.type === "steering") this.drop((message.content as SteeringMessage).messageId);
+      }
     };
     try {
       for await (const message of query) {

@@ -45,7 +45,9 @@ export type Piece =
       /** Undefined while the tool runs, or if it never returned. */
       result?: ToolResult | undefined;
     }
-  | { readonly type: "delivery"; readonly id: string; readonly delivery: Delivery };
+  | { readonly type: "delivery"; readonly id: string; readonly delivery: Delivery }
+  /** What the user said while the turn went on. */
+  | { readonly type: "steering"; readonly id: string; readonly text: string };
 
 export interface CallDecision extends ShownDecision {
   readonly arguments?: unknown;
@@ -116,6 +118,10 @@ export function toTurns(messages: readonly KeptMessage[]): readonly Turn[] {
   for (const message of messages) {
     const parts = message.parts as readonly KeptPart[];
     const last = turns.at(-1);
+    if (last && message.steers) {
+      last.pieces.push({ type: "steering", id: message.id, text: textOf(parts) });
+      continue;
+    }
     // Content before the first message of a user belongs to a turn that starts on an earlier page.
     if (message.role === "user" || last === undefined) {
       const begun = { key: message.clientRequestId ?? message.id, at: message.at, state: "kept" as const, pieces: [] };
@@ -136,8 +142,8 @@ export function placesOf(
 ): ReadonlyMap<string, TurnPlace> {
   const places = new Map<string, TurnPlace>();
   let key: string | undefined;
-  for (const { id, role, sequence, clientRequestId = id, parts } of messages) {
-    if (role === "user") places.set((key = clientRequestId), { sequence, questionId: id, siblings: siblings.get(id) });
+  for (const { id, role, sequence, clientRequestId = id, parts, steers } of messages) {
+    if (role === "user" && !steers) places.set((key = clientRequestId), { sequence, questionId: id, siblings: siblings.get(id) });
     const place = key === undefined ? undefined : places.get(key);
     const isSummary = (parts as readonly KeptPart[])[0]?.type === "summary";
     if (role === "assistant" && !isSummary && place) places.set(key!, { ...place, answerId: id });
@@ -194,6 +200,9 @@ export function addMessage(pieces: Piece[], { id, type, delta = "", content }: Q
       return;
     case "delivery":
       pieces.push({ type: "delivery", id, delivery: content as Delivery });
+      return;
+    case "steering":
+      pieces.push({ type, id, text: (content as { readonly text: string }).text });
       return;
     case "approval": {
       const { callId, toolCallId = callId, status } = content;
