@@ -1,5 +1,5 @@
 import { functionTools } from "@portico/adapters/tools/functions";
-import { ports } from "@portico/core";
+import type { ports } from "@portico/core";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Holder } from "../../harness/agent-app.ts";
 import { answerEvents } from "../../harness/answer-events.ts";
