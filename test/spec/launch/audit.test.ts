@@ -44,6 +44,8 @@ beforeAll(async () => {
   shop = await startMcpAccountServer();
   const ask = { type: "human_gate", with: { title: "Publish?", links: true, notify: { url: hook.url } } };
   writeFileSync(join(folder.path, "workflows/linked.json"), JSON.stringify({ nodes: { ask } }));
+  const paid = { type: "callback", with: { request: { url: hook.url } } };
+  writeFileSync(join(folder.path, "workflows/called.json"), JSON.stringify({ nodes: { paid } }));
   secrets = Object.values(TOKENS);
   service = await startPortico({
     cwd: folder.path,
@@ -294,6 +296,15 @@ const CHANGES: Readonly<Record<string, () => Promise<readonly [entry: object, an
     const who = { role: "link", tokenId: expect.stringMatching(/^link_/) };
     return [{ action: "gate.approve", object: `${started.runId}/ask`, who } as object, { status: page.status, body: undefined }];
   },
+  async "workflow-service.receiveCallback"() {
+    const { body: started } = await call("workflow", "POST", "/api/workflow/webhook?id=called", {});
+    await expect.poll(() => hook.received.at(-1)?.body.runId, PATIENT).toBe(started.runId);
+    const { pathname } = new URL(hook.received.at(-1)!.body.url);
+    secrets.push(pathname.split("/").at(-1)!);
+    const answer = await call("workflow", "POST", pathname, { note: "a private value" });
+    const who = { role: "link", tokenId: expect.stringMatching(/^callback_/) };
+    return [{ action: "callback.receive", object: `${started.runId}/paid`, who }, answer];
+  },
   async "workflow-service.decide"() {
     const { path, runId, grant } = await waitingRun();
     const answer = await call(
@@ -357,6 +368,8 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   "conversations-runs.start": "a query: its run and receipt are its record",
   "conversations-runs.ask": "a query: its run and receipt are its record",
   "conversations-runs.followUp": "a query: its run and receipt are its record",
+  "conversations-runs.steer": "a message to a user's own turn: its conversation has it",
+  "conversations-runs.fillPrompt": "reads only",
   "conversations-runs.lookup": "reads only",
   "conversations-runs.clear": "a user's own conversation",
   "conversations-runs.chooseBranch": "a user's own conversation",
