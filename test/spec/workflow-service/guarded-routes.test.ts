@@ -5,8 +5,8 @@ import { startWorkflowService } from "../../harness/workflow-app.ts";
 
 const { contract } = workflowService({}).spec;
 const all = routesOf({ contract, parameters: { id: "free", runId: "wrun_1" } });
-/** The token in the path of an approval link is the credential (open points 14). */
-const routes = all.filter(({ path }) => !path.startsWith("/approve/"));
+/** The token in the path of an approval link (open points 14), and in that of a callback, is the credential. */
+const routes = all.filter(({ path }) => !path.startsWith("/approve/") && !path.startsWith("/callback/"));
 
 describe("the service token (5; 7.2)", () => {
   it("guards every route", () => {
