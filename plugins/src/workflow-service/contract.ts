@@ -449,6 +449,8 @@ export const workflowServiceContract = defineContract(
           output: v.optional(json),
           /** That with which the run started, or the deployed one (an extension). */
           definition: v.optional(v.picklist(["own", "current"]), "own"),
+          /** The `version` of the plan that the caller has seen: with another definition, the run is not resumed. */
+          version: v.optional(text),
         }),
         v.check(({ as, output }) => output === undefined || as === "done", "output needs as: done"),
       ),
@@ -462,6 +464,7 @@ export const workflowServiceContract = defineContract(
         workflow_not_found,
         invalid_parameters,
         run_not_resumable: workflowErrors.run_not_resumable,
+        resume_plan_outdated: workflowErrors.resume_plan_outdated,
         run_resumed: workflowErrors.run_resumed,
       },
     },

@@ -386,7 +386,10 @@ describe("portico workflow resume and rerun", () => {
     expect([planned.code, planned.stdout]).toEqual([0, expect.stringMatching(/^Repeated: {2}bad$/m)]);
     const json = await run("resume", failed, "--definition", "current", "--dry-run", "--json");
     expect(JSON.parse(json.stdout)).toMatchObject({ repeated: ["bad"], changed: [], added: [], removed: [] });
-    const resumed = await run("resume", failed, "--from", "bad", "--as", "done", "--output", '{"by":"hand"}');
+    const outdated = await run("resume", failed, "--definition", "current", "--plan", "0".repeat(64));
+    expect(outdated).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("read the plan again") });
+    const [version = ""] = /[0-9a-f]{64}$/m.exec(planned.stdout) ?? [];
+    const resumed = await run("resume", failed, "--plan", version, "--from", "bad", "--as", "done", "--output", '{"by":"hand"}');
     expect(resumed).toEqual({ code: 0, stdout: expect.stringMatching(/^wrun_\w+\n$/), stderr: "" });
     const detail = await service.until("failing", resumed.stdout.trim(), "completed");
     expect(detail).toMatchObject({ resumes: failed, nodeResults: { bad: { outputs: { by: "hand" } } } });

@@ -217,6 +217,20 @@ describe("resuming a run with the present definition", () => {
     expect(run.played()).toEqual(["y"]);
   });
 
+  it("starts nothing if the definition is another one than that of the plan", async () => {
+    await using run = await failedRun(before, after);
+    const { version } = (await run.plan()).body;
+    const own = (await run.plan("")).body.version;
+    await deployed(run.service, "w", { ...after, outputs: { all: "another" } });
+    for (const body of [{ version }, { version: own }, { version, definition: "own" }]) {
+      const answer = await resume(run.service, run.runId, body);
+      expect([answer.status, answer.body.code]).toEqual([409, "resume_plan_outdated"]);
+    }
+    expect((await run.service.detail("w", run.runId)).resumable).toBe(true);
+    const present = (await run.plan()).body.version;
+    expect((await resumed(run.service, run.runId, { version: present })).finalOutputs).toEqual({ all: "another" });
+  });
+
   it("lets a changed node count as done", async () => {
     await using run = await failedRun(before, after);
     expect((await run.plan("definition=current&from=stop&as=done")).body).toMatchObject({ done: "stop", repeated: ["b"] });

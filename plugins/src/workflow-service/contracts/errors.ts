@@ -36,6 +36,7 @@ export const workflowErrors = defineErrors({
   workflow_busy: { status: 409, message: "As many runs of this workflow go on as its definition allows at the same time" },
   run_ended: { status: 409, message: "The run has ended" },
   run_not_resumable: { status: 409, message: "The run cannot be resumed" },
+  resume_plan_outdated: { status: 409, message: "The definition is not the one that the plan shows: read the plan again" },
   definition_name_taken: {
     status: 409,
     message: "The file with this workflow's name contains another workflow: rename the file",

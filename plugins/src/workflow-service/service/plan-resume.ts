@@ -18,6 +18,8 @@ export interface ResumeOrder {
   readonly runId: string;
   /** `own`: the definition that the run started with. `current`: the deployed one. */
   readonly definition: "own" | "current";
+  /** The hash of the definition that the caller expects. Default: any. */
+  readonly version?: string | undefined;
   readonly from?: string | undefined;
   readonly as: "again" | "done";
 }
@@ -49,8 +51,8 @@ export interface Planning {
 }
 
 /**
- * Plans how a run is resumed, and calls `use` while the definition is held. Throws `run_not_resumable`, and with the present definition
- * `workflow_not_found` and `invalid_parameters`.
+ * Plans how a run is resumed, and calls `use` while the definition is held. Throws `run_not_resumable` and `resume_plan_outdated`, and
+ * with the present definition `workflow_not_found` and `invalid_parameters`.
  */
 export async function planResume<T>(
   planning: Planning,
@@ -81,9 +83,10 @@ async function planOf(
   planning: Planning,
   run: RunRecord,
   definition: Definition,
-  { runId: newId, definition: chosen, from, as }: ResumeOrder,
+  { runId: newId, definition: chosen, version, from, as }: ResumeOrder,
   signal: AbortSignal,
 ): Promise<ResumePlan> {
+  if (version !== undefined && version !== definition.hash) throw workflowErrors.resume_plan_outdated();
   const { log, keeper } = planning;
   const { runId } = run;
   const before = await readResumableResults(log, runId, { definition, signal });

@@ -146,6 +146,11 @@ const resumeCommand = defineCommand({
       description: "The definition that the run started with, or the deployed one; default: own",
     },
     "dry-run": { type: "boolean", description: "Print what would be kept and repeated, and start nothing" },
+    plan: {
+      type: "string",
+      valueHint: "version",
+      description: "The version that --dry-run printed: start nothing with another one",
+    },
     json: { type: "boolean", description: "Print a JSON object" },
   },
   async run({ args }) {

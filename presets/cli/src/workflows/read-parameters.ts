@@ -65,19 +65,21 @@ export function readResuming({
   as = "again",
   output,
   definition = "own",
+  plan: version,
 }: {
   readonly from?: string | undefined;
   readonly as?: string | undefined;
   readonly output?: string | undefined;
   readonly definition?: string | undefined;
+  readonly plan?: string | undefined;
 }): Resuming {
   if (definition !== "own" && definition !== "current")
     throw new CommandFailed("Option --definition must be own or current", EXIT.usage);
   if (as !== "again" && as !== "done") throw new CommandFailed("Option --as must be again or done", EXIT.usage);
-  if (output === undefined) return { from, as, definition };
+  if (output === undefined) return { from, as, definition, version };
   if (as !== "done") throw new CommandFailed("Option --output needs --as done", EXIT.usage);
   try {
-    return { from, as, definition, output: parseJson(output) };
+    return { from, as, definition, version, output: parseJson(output) };
   } catch {
     // The parser's error quotes the text, which may be confidential.
     throw new CommandFailed("Option --output must be JSON", EXIT.usage);

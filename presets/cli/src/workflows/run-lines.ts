@@ -136,7 +136,7 @@ function linesOf(each: DefinitionVersion): string[] {
 }
 
 /** What a resume would do, for a person: one line for each kind of node that there is. */
-export function planLines({ kept, repeated, changed, added, removed, done }: ResumePlan): string {
+export function planLines({ version, kept, repeated, changed, added, removed, done }: ResumePlan): string {
   const lines: [string, readonly string[]][] = [
     ["Kept", kept],
     ["Repeated", repeated],
@@ -144,6 +144,7 @@ export function planLines({ kept, repeated, changed, added, removed, done }: Res
     ["Changed", changed],
     ["Added", added],
     ["Removed", removed],
+    ["Version", [version]],
   ];
   return lines
     .filter(([, ids]) => ids.length > 0)

@@ -55,6 +55,8 @@ export interface Resuming {
   readonly from?: string | undefined;
   readonly as: "again" | "done";
   readonly definition: "own" | "current";
+  /** Of the plan. Another definition is refused. */
+  readonly version?: string | undefined;
   /** With `done`. */
   readonly output?: unknown;
 }
@@ -163,7 +165,7 @@ export async function findService(settings: PlatformSettings, given: string | un
           ...(await granted(run)),
           body: {
             ...{ idempotencyKey: randomUUID(), as: body.as, definition: body.definition },
-            ...withoutAbsent({ from: body.from, output: body.output }),
+            ...withoutAbsent({ from: body.from, version: body.version, output: body.output }),
           },
         }),
       ),
