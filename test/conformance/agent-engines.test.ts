@@ -282,9 +282,14 @@ describe("the loop and thinking", () => {
     ...{ id: "look", name: "look", description: "", inputSchema: { type: "object" } },
     ...{ riskLevel: "low", requiresConfirmation: false, idempotent: true },
   };
-  const play = async (adapter: ReturnType<typeof provider>, history: readonly ports.ConversationMessage[] = []) => {
+  const play = async (
+    adapter: ReturnType<typeof provider>,
+    history: readonly ports.ConversationMessage[] = [],
+    steering?: ports.TurnContext["steering"],
+  ) => {
     const { port, close } = await openAdapter(loopAgentEngine({}), [adapter, systemClock(), memoryTelemetry({})]);
     const { context, said } = rememberedContext(new Map(), {
+      steering,
       callTool: async () => ({ content: [{ type: "text", text: "seen" }], isError: false }),
     });
     const agent = { name: "A", engine: "loop", tools: [], skills: [], core: false };
@@ -339,6 +344,18 @@ describe("the loop and thinking", () => {
     expect((await sent(2))[1]).toMatchObject({ role: "assistant", reasoning_content: "let me see", tool_calls: [{}] });
     await play(provider("chat-completions"), [{ role: "user", parts: [{ type: "text", text: "go" }] }, ...outcome.messages]);
     expect(JSON.stringify(await sent(3))).not.toContain("let me see");
+  });
+
+  it("puts an answer between a tool's result and what the user said meanwhile, for providers that refuse a user's message there", async () => {
+    const said: (readonly ports.MessagePart[])[][] = [[], [[{ type: "text", text: "in blue" }]]];
+    upstream.answerNext(
+      events(answerEvents("chat-completions", { calls: [{ id: "call_1", name: "look", input: {} }] })),
+      events(answerEvents("chat-completions", { text: "Blue." })),
+    );
+    await play(provider("chat-completions", { userAfterTool: false }), [], async () => said.shift() ?? []);
+    const messages = await sent(2);
+    expect(messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "assistant", "user"]);
+    expect(JSON.stringify(messages.at(-1).content)).toContain("in blue");
   });
 
   it("sends reasoning_content and stream_options only to providers whose dialect accepts them", async () => {

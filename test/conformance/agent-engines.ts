@@ -31,7 +31,9 @@ export function rememberedContext(
     callTool = noTool,
     say = () => {},
     needsApproval,
+    steering,
   }: {
+    steering?: ports.TurnContext["steering"];
     callTool?: ports.TurnContext["callTool"];
     say?: (saying: ports.Saying) => void | Promise<void>;
     needsApproval?: (call: ports.PausedCall) => Promise<boolean>;
@@ -45,6 +47,7 @@ export function rememberedContext(
     signal,
     callTool,
     ...(needsApproval && { needsApproval }),
+    ...(steering && { steering }),
     say(saying) {
       said.push(saying);
       return say(saying);
@@ -155,6 +158,54 @@ export function agentEngineConformance(name: string, make: () => AgentEngineUnde
         }),
       );
       for (const { outcome, said } of outcomes) expect(textOf(said).trim()).toBe(outcome.output.trim());
+    });
+
+    describe("what the user says while a turn goes on, for an engine that can be steered", () => {
+      /** What the user said, until the engine asks for it. */
+      const saidBy = () => {
+        const messages: (readonly ports.MessagePart[])[] = [];
+        return {
+          user: (text: string) => void messages.push([{ type: "text", text }]),
+          steering: async () => messages.splice(0),
+        };
+      };
+      const rolesOf = ({ messages }: ports.TurnOutcome) => messages.map(({ role }) => role);
+
+      it("follows the answer that would have been the last, and is answered in the same turn", async ({ skip }) => {
+        if (!engine.canSteer) return skip();
+        const { user, steering } = saidBy();
+        let isFirst = true;
+        const say = () => (isFirst && user("and this"), void (isFirst = false));
+        const outcome = await engine.run(turn, rememberedContext(new Map(), { say, steering }).context);
+        expect(rolesOf(outcome)).toEqual(["assistant", "user", "assistant"]);
+        expect(outcome.messages[1]!.parts).toEqual([{ type: "text", text: "and this" }]);
+        expect(outcome.end).toBe("completed");
+      });
+
+      it("follows the results of the tools that ran", async ({ skip }) => {
+        if (!engine.canSteer || !made.calling) return skip();
+        const { user, steering } = saidBy();
+        const tool = { id: "own/look", name: "look", description: "The tool look", riskLevel: "low", idempotent: true } as const;
+        const inputSchema = { type: "object", properties: { of: { type: "string" } } };
+        const callTool = async () => (user("and this"), { content: [{ type: "text" as const, text: "seen" }], isError: false });
+        const played: ports.AgentTurn = {
+          ...turn,
+          input: [{ type: "text", text: made.calling(["look"]) }],
+          tools: [{ ...tool, inputSchema, requiresConfirmation: false }],
+        };
+        const outcome = await engine.run(played, rememberedContext(new Map(), { callTool, steering }).context);
+        expect(rolesOf(outcome)).toEqual(["assistant", "tool", "user", "assistant"]);
+        expect(outcome.messages[2]!.parts).toEqual([{ type: "text", text: "and this" }]);
+      });
+
+      it("is not asked for after the last model call that the turn may make", async ({ skip }) => {
+        if (!engine.canSteer) return skip();
+        const { user, steering } = saidBy();
+        const say = () => user("too late");
+        const outcome = await engine.run({ ...turn, maxTurns: 1 }, rememberedContext(new Map(), { say, steering }).context);
+        expect(rolesOf(outcome)).toEqual(["assistant"]);
+        expect((await steering()).length).toBeGreaterThan(0);
+      });
     });
 
     it("can pause where its test says how it calls tools, and only there", () =>

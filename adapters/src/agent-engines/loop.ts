@@ -112,8 +112,9 @@ class Loop {
       this.#restore(paused);
       const ended = await this.#call(paused, paused.parts);
       if (ended) return ended;
-      await this.#steer();
     }
+    // What the user said while the turn waited in its queue, or for a person.
+    await this.#steer();
     for (let count = (paused?.count ?? 0) + 1; ; count++) {
       signal.throwIfAborted();
       const answer = await this.#ask(count);

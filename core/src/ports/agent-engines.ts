@@ -79,9 +79,10 @@ export interface TurnContext {
    */
   say(saying: Saying): void | Promise<void>;
   /**
-   * What the user said to the turn since the last call of this function, oldest first, for engines with `canSteer`. Ask before a model call
-   * that follows tools, and before the turn ends. Each message is said already: add it to `TurnOutcome.messages`, with the role `user`, and
-   * let the model read it before its next answer. Throws what stores throw.
+   * What the user said to the turn since the last call of this function, oldest first, for engines with `canSteer`. Ask before each
+   * model call, and before the turn ends. Each message is said already: add it to `TurnOutcome.messages`, with the role `user`, and let the
+   * model read it before its next answer. Do not ask if there is no further model call. Rejects with the signal's reason, and with what stores
+   * throw.
    */
   steering?(): Promise<readonly (readonly MessagePart[])[]>;
   /** Report one ended model call, for the trace of the turn, with the facts of `Telemetry.modelCall`. Never throws. */

@@ -40,7 +40,11 @@ export class AnswerCheck {
     { mayAsk, signal }: { readonly mayAsk: boolean; readonly signal: AbortSignal },
   ): Promise<boolean> {
     const fault = this.#schema && (await this.#faultOf(text, this.#schema, signal));
-    if (fault === undefined) return false;
+    if (fault === undefined) {
+      // The turn may go on after this answer, if its user said something meanwhile.
+      this.#correction = [];
+      return false;
+    }
     if (this.#correction.length > 0 || !mayAsk)
       throw new OutputInvalid(`The agent's answer does not fit its outputSchema: ${fault}`);
     const request = `Your answer does not fit the required JSON Schema: ${fault}. Answer again, with the corrected JSON alone.`;
