@@ -1,5 +1,5 @@
 import { functionTools } from "@portico/adapters/tools/functions";
-import type { ports } from "@portico/core";
+import { defineAdapter, ports } from "@portico/core";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Holder } from "../../harness/agent-app.ts";
 import { answerEvents } from "../../harness/answer-events.ts";
@@ -21,11 +21,35 @@ const agents = {
     protocols.map((provider) => [provider, { provider, model: "echo-large", tools: ["work", "pay"], maxTurns: 3 }]),
   ),
   deaf: { engine: "scripted" },
+  caster: { provider: "messages", model: "echo-large", outputSchema: { type: "object", required: ["degrees"] } },
+  hasty: { engine: "hasty" },
 };
+/** An engine that asks what its user said when no model of it reads it any more: as it ends, and when it is stopped. */
+const hasty = defineAdapter({
+  name: "agent-engines/hasty",
+  port: ports.agentEngines,
+  needs: {},
+  open: (): ports.AgentEngine => ({
+    id: "hasty",
+    canSteer: true,
+    async run(_turn, { signal, steering }) {
+      const stopped = new Promise((resolve) => signal.addEventListener("abort", resolve));
+      await Promise.race([work.done.opened, stopped]);
+      const asked = steering!();
+      if (signal.aborted) await asked;
+      return {
+        output: "done",
+        messages: [{ role: "assistant", parts: [{ type: "text", text: "done" }] }],
+        toolCalls: [],
+        end: "completed",
+      };
+    },
+  }),
+});
 
 let looped: LoopedAgents;
 beforeAll(async () => {
-  looped = await startLoopedAgents(agents, { adapters: [tools] });
+  looped = await startLoopedAgents(agents, { adapters: [tools, hasty()] });
 });
 afterAll(() => looped[Symbol.asyncDispose]());
 beforeEach(() => {
@@ -120,6 +144,57 @@ describe.each(protocols)("a message to a turn that goes on, with a provider of %
     expect(await sentTo(2)).toMatch(/Begin.*paid.*With a receipt/);
   });
 
+  it("that was told before the turn waited for a person is told once, and stays", async () => {
+    looped.upstream.answerNext(
+      answer(protocol, { calls: [workCall()] }),
+      answer(protocol, { calls: [{ id: "call_pay", name: "pay", input: {} }] }),
+      answer(protocol, { text: "Paid." }),
+    );
+    const { clientRequestId, runId } = await begin(protocol);
+    await work.begun.promise;
+    await steer(clientRequestId, "message-1", "In blue, please");
+    work.done.open();
+    const calls = () => looped.client.of(clientRequestId).filter(({ data }) => data.message?.type === "approval");
+    await expect.poll(calls).toHaveLength(1);
+    await looped.service.call("owner", "POST", `/api/runs/${runId}/approvals/${calls()[0]!.data.message.content.callId}`, {
+      decision: "approve",
+    });
+    const { data } = await looped.client.ended(clientRequestId);
+    expect((await sentTo(3)).match(/In blue, please/g)).toHaveLength(1);
+    expect(saidTo(clientRequestId)).toHaveLength(1);
+    expect(textsOf((await keptOf(looped.service, data)).messages)).toEqual([
+      ["user", "Begin"],
+      ["assistant", "tool_call"],
+      ["tool", "tool_result"],
+      ["user", "In blue, please"],
+      ["assistant", "tool_call"],
+      ["tool", "tool_result"],
+      ["assistant", "Paid."],
+    ]);
+    expect((await steer(clientRequestId, "message-1", "In blue, please")).body).toMatchObject({ status: "taken" });
+  });
+
+  it("is told with the first call of a turn that waits in its session", async () => {
+    looped.upstream.answerNext(
+      answer(protocol, { text: "I work.", calls: [workCall()] }),
+      answer(protocol, { text: "Worked." }),
+      answer(protocol, { text: "In blue." }),
+    );
+    const { sessionId } = await begin(protocol);
+    await work.begun.promise;
+    const { clientRequestId } = await looped.client.followUp(sessionId, "Second");
+    expect((await steer(clientRequestId, "message-1", "In blue, please")).status).toBe(202);
+    work.done.open();
+    const { data } = await looped.client.ended(clientRequestId);
+    expect(data.result.output).toBe("In blue.");
+    expect(await sentTo(3)).toMatch(/Second.*In blue, please/);
+    expect(textsOf((await keptOf(looped.service, data)).messages).slice(-3)).toEqual([
+      ["user", "Second"],
+      ["user", "In blue, please"],
+      ["assistant", "In blue."],
+    ]);
+  });
+
   it("is not told to a turn that may call its model no more, and does not come into the conversation", async () => {
     looped.upstream.answerNext(answer(protocol, { text: "I work.", calls: [workCall()] }));
     const turn = await begin(protocol, { maxTurns: 1 });
@@ -174,6 +249,38 @@ describe("a message to a turn that goes on", () => {
       ["user", "Blue"],
     ]);
     expect((await steer(clientRequestId, "message-2", "Green")).body).toMatchObject({ status: "not_taken" });
+  });
+
+  it("is the newest message of a model that had to correct its answer before", async () => {
+    const gate = createGate();
+    looped.upstream.answerNext(
+      answer("messages", { text: "warm" }),
+      after(gate.opened, answer("messages", { text: '{"degrees":20}' })),
+      answer("messages", { text: '{"degrees":68}' }),
+    );
+    const { clientRequestId } = await begin("caster");
+    await looped.upstream.request(2);
+    await steer(clientRequestId, "message-1", "In Fahrenheit");
+    gate.open();
+    const { data } = await looped.client.ended(clientRequestId);
+    expect(data.result.output).toBe('{"degrees":68}');
+    expect(textsOf((await looped.sent(3)).messages.map(({ role, content: parts }: any) => ({ role, parts })))).toEqual([
+      ["user", "Begin"],
+      ["assistant", '{"degrees":20}'],
+      ["user", "In Fahrenheit"],
+    ]);
+  });
+
+  it.each(["ends", "is stopped"])("is not told to an engine that asks for it as its turn %s", async (how) => {
+    const { clientRequestId, sessionId } = await begin("hasty");
+    expect((await steer(clientRequestId, "message-1", "Too late")).status).toBe(202);
+    if (how === "ends") work.done.open();
+    else looped.client.socket.emit("query:abort", { sessionId });
+    const { data } = await looped.client.ended(clientRequestId);
+    expect(data.terminal.status).toBe(how === "ends" ? "completed" : "interrupted");
+    expect((await steer(clientRequestId, "message-1", "Too late")).body).toMatchObject({ status: "not_taken" });
+    expect(saidTo(clientRequestId)).toEqual([]);
+    expect(textsOf((await keptOf(looped.service, data)).messages).flat()).not.toContain("Too late");
   });
 
   it("is no message that can be replaced, and its turn is made again from the first message", async () => {

@@ -111,7 +111,9 @@ export function createTurnExecutor(given: TurnExecutorGiven) {
       );
       if (isOver) return "over";
       if (isSteered) steer();
-      const steering = execution.steering && (() => steeredBy(() => execution.steering!(output.produced.steeredBy)));
+      const read = () => execution.steering!(output.produced.steeredBy);
+      // Another process may have accepted a message a moment ago.
+      const steering = execution.steering && (() => (engine.isShared ? read() : steeredBy(read)));
       if (!wait) execution.began?.(transcript);
       for (const approval of approvals) output.sayDecision(approvalContent(approval));
       const play = () =>

@@ -134,6 +134,8 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd | Pause
   const written = () => retryWhileStoreAway({ clock, signal }, () => output.written());
   let hasCalledTool = resumed !== undefined;
   let hasDelivered = resumed?.state.hasDelivered ?? false;
+  /** The engine has ended, or was abandoned. */
+  let isOver = false;
   const delivering = async (message: UserMessage): Promise<void> => {
     await deliver(message);
     hasDelivered = true;
@@ -214,8 +216,13 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd | Pause
         },
         ...(steering && {
           steering: async () => {
-            const messages = await retryWhileStoreAway({ clock, signal }, steering);
-            for (const message of messages) await output.steer(message);
+            const found = await retryWhileStoreAway({ clock, signal }, steering);
+            // What an engine asks for after its end, or in a turn that is stopped, no model reads: the end says that it was not told.
+            signal.throwIfAborted();
+            if (isOver) return [];
+            // Two calls at once find the same messages. All are said before the next await, so that only one of the calls has them.
+            const messages = found.filter(({ id }) => !output.produced.steeredBy.includes(id));
+            await Promise.all(messages.map((message) => output.steer(message)));
             return messages.map(({ text }) => [{ type: "text", text }]);
           },
         }),
@@ -223,7 +230,8 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd | Pause
         say: (saying) => output.say(saying),
       }),
     );
-    const outcome = await orAbandoned(running, signal, clock).catch((error: unknown): PausedEnd => {
+    const ended = orAbandoned(running, signal, clock).finally(() => (isOver = true));
+    const outcome = await ended.catch((error: unknown): PausedEnd => {
       if (!isPaused(error) || signal.aborted) throw error;
       return {
         status: "waiting",

@@ -24,9 +24,6 @@ interface Running {
   isSteered: boolean;
 }
 
-/** A message of a process to the others. */
-type Told = { readonly stopped: Stopped; readonly reason: string } | { readonly steered: string };
-
 export interface RunningTurnsGiven extends SharedPorts {
   readonly log: ports.Log;
 }
@@ -42,9 +39,8 @@ export class RunningTurns {
     this.#given = given;
     const subscription = given.bus.subscribe(TOPIC, {
       received: (message) => {
-        const told = message as Told;
-        if ("steered" in told) this.#steer(told.steered);
-        else this.stop(told.stopped, told.reason);
+        const { stopped, reason } = message as { readonly stopped: Stopped; readonly reason: string };
+        this.stop(stopped, reason);
       },
       missed: () => this.#lookAgain(),
     });
@@ -91,27 +87,20 @@ export class RunningTurns {
 
   /** Stop turns where they execute. Another process may hear it late, and then finds in stores that they are to stop. */
   stopAnywhere(stopped: Stopped, reason: string): void {
-    if (!this.stop(stopped, reason)) this.#given.bus.publish(TOPIC, { stopped, reason } satisfies Told, { toOthers: true });
+    if (!this.stop(stopped, reason)) this.#given.bus.publish(TOPIC, { stopped, reason }, { toOthers: true });
   }
 
-  /** The user of a turn has said something to it. A process that does not hear it tells the agent nothing, and the turn's end says so. */
-  steerAnywhere(turnId: string): void {
-    if (!this.#steer(turnId)) this.#given.bus.publish(TOPIC, { steered: turnId } satisfies Told, { toOthers: true });
-  }
-
-  #steer(turnId: string): boolean {
+  /** The user of a turn has said something to it. Processes that share their work do not depend on this: they look in the store. */
+  steer(turnId: string): void {
     const running = this.#turns.get(turnId);
     if (running) running.isSteered = true;
-    return running !== undefined;
   }
 
-  /** What other processes told may have been lost. */
+  /** Stops that other processes told may have been lost. */
   async #lookAgain(): Promise<void> {
-    for (const running of [...this.#turns.values()]) {
-      const { stopping } = running;
-      running.isSteered = true;
+    for (const { stopping, stopOf } of [...this.#turns.values()]) {
       try {
-        const reason = await running.stopOf();
+        const reason = await stopOf();
         if (reason !== undefined) stopping.abort(new TurnStopped(reason));
       } catch (error) {
         if (!isStoreAway(error)) throw error;
