@@ -22,6 +22,7 @@ const tools = [
   "away/any",
   "SendUserMessage",
   "ReadMemory",
+  "ReadResource",
 ];
 const skills = ["skills/colon", "skills/good", "skills/missing", "skills/renamed"];
 const agent = { name: "Clerk", provider: "demo", model: "demo", tools, skills, outputSchema: { pattern: "^(?!x)" } };
@@ -75,6 +76,7 @@ const expected = [
   ["tools", "shop/ahead", expect.stringContaining("RE2")],
   ["tools", "away/any", "The MCP server cannot be reached (ECONNREFUSED)"],
   ["tools", "ReadMemory", "The agent has no memory: `memory` switches it on"],
+  ["tools", "ReadResource", "The agent has no resources: name them in `resources`"],
   ["skills", "skills/colon", expect.stringContaining("a text with a colon and a blank needs quotes")],
   ["skills", "skills/missing", expect.stringContaining("has no SKILL.md")],
   ["skills", "skills/renamed", "Its name is not that of its folder"],

@@ -1,5 +1,6 @@
 import { aesGcmSealing } from "@portico/adapters/sealing/aes-gcm";
 import { mcpAccountTools, mcpTools } from "@portico/adapters/tools/mcp";
+import { ports } from "@portico/core";
 import { toolAccounts } from "@portico/operator/tool-accounts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { answerEvents } from "../../harness/answer-events.ts";
@@ -101,6 +102,21 @@ describe("resources of MCP servers as an agent's context", () => {
   it("are those that agent.json names: the model cannot read others", async () => {
     const other = await read({ resource: "shop/shop://secret" });
     expect([other.isError, other.texts.includes("do not fit")]).toEqual([true, true]);
+  });
+
+  it("are offered to turns with tools of their own only if these name the tool, which events of webhooks can do", async () => {
+    const turns = looped.service.app.port(ports.backgroundTurns);
+    const origin = { origin: "webhook", displayName: "event" } as const;
+    const signal = AbortSignal.timeout(30_000);
+    expect((await turns.tools(signal)).filter(({ id }) => id === "ReadResource")).toEqual([
+      expect.objectContaining({ riskLevel: "low", inputSchema: expect.objectContaining({ required: ["resource"] }) }),
+    ]);
+    for (const toolIds of [["shop/grow"], ["ReadResource"]]) {
+      looped.upstream.reset();
+      await turns.start({ agentId: "clerk", userId: "owner", prompt: "go", maxTurns: 2, toolIds, origin });
+      const { tools } = await looped.sent(1);
+      expect(tools.map(({ name }: any) => name)).toEqual(toolIds.map((id) => id.replace("/", "_")));
+    }
   });
 
   it("and prompts of servers that do not exist or are away are problems of the agent, for its owner", async () => {

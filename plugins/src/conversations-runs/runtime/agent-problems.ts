@@ -38,9 +38,14 @@ export function findAgentProblems({ agents, tools: sources, checks }: AgentProbl
     return list;
   };
 
-  const toolProblem = async (toolId: string, memory: ports.AgentMemory | undefined): Promise<string | undefined> => {
+  const toolProblem = async (
+    toolId: string,
+    { memory, resources = [] }: ports.CheckedAgent["definition"],
+  ): Promise<string | undefined> => {
     if (MEMORY_TOOLS.includes(toolId)) return memory ? undefined : "The agent has no memory: `memory` switches it on";
-    if (toolId === READ_SKILL || toolId === READ_RESOURCE || builtInDefinitions.some(({ id }) => id === toolId)) return undefined;
+    if (toolId === READ_RESOURCE)
+      return resources.length > 0 ? undefined : "The agent has no resources: name them in `resources`";
+    if (toolId === READ_SKILL || builtInDefinitions.some(({ id }) => id === toolId)) return undefined;
     const asked = sources.filter((source) => source.owns?.(toolId) ?? true);
     const away: string[] = [];
     for (const source of asked) {
@@ -65,7 +70,7 @@ export function findAgentProblems({ agents, tools: sources, checks }: AgentProbl
   return async ({ id, definition }) => {
     const problems: ports.AgentProblem[] = [];
     for (const name of new Set(definition.tools)) {
-      const message = await toolProblem(name, definition.memory);
+      const message = await toolProblem(name, definition);
       if (message !== undefined) problems.push({ at: "tools", name, message });
     }
     for (const at of ["resources", "prompts"] as const) {

@@ -18,6 +18,7 @@ import { createPlannedRetries } from "../background/planned-retries.ts";
 import { type BackgroundTurnsOptions, backgroundTurnsConfig } from "../config.ts";
 import { memoryDefinitions } from "../memory/memory-tools.ts";
 import { builtInDefinitions } from "../turns/built-in-tools.ts";
+import { resourceDefinition } from "../turns/read-resource.ts";
 import { newIdSuffix } from "../turns/turn.ts";
 import { listTools } from "../execution/turn-tools.ts";
 
@@ -92,7 +93,8 @@ export const backgroundTurns = defineAdapter({
     };
     return {
       deliveries: deliveries.page,
-      tools: (signal) => listTools([...builtInDefinitions, ...memoryDefinitions], tools, telemetry.log, signal),
+      tools: (signal) =>
+        listTools([...builtInDefinitions, ...memoryDefinitions, resourceDefinition], tools, telemetry.log, signal),
       problems: (agent, signal) => findAgentProblems({ agents, tools, checks }, signal)(agent),
       async start({ agentId, userId, prompt, toolIds, maxTurns, origin, workflowDepth, key, tell, againOf }) {
         if (tell && !isSignalName(tell.signal)) throw new TypeError("The engine does not accept the signal of a turn's end");

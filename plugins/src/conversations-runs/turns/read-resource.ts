@@ -43,6 +43,9 @@ export function resourceTools(
   };
 }
 
+/** As a turn without resources would have it. The names of an agent's resources stand in the definition of its turns. */
+export const resourceDefinition = toDefinition([]);
+
 function toDefinition(resources: readonly string[]): ports.ToolDefinition {
   return {
     id: READ_RESOURCE,
@@ -51,7 +54,7 @@ function toDefinition(resources: readonly string[]): ports.ToolDefinition {
     inputSchema: {
       type: "object",
       properties: {
-        resource: { type: "string", enum: resources },
+        resource: { type: "string", ...(resources.length > 0 && { enum: resources }) },
         values: {
           type: "object",
           additionalProperties: { type: "string" },
