@@ -187,6 +187,20 @@ describe("portico agent test", () => {
     expect(differences).toEqual([[], []]);
   });
 
+  it("takes what the agent's resources say from the case, and checks which one is read", async () => {
+    write("agents/helper/agent.json", { name: "Clerk", resources: ["shop/shop://menu", "shop/shop://orders/{id}"] });
+    const reads = (resource: string) => ({ calls: [{ tool: "ReadResource", arguments: { resource } }] });
+    const answers = { tools: { ReadResource: { output: "Tea costs 3 coins" } } };
+    const read = (isError: boolean) => ({ expect: { calls: [{ tool: "ReadResource", isError }] } });
+    const differences = await run(
+      { model: [reads("shop/shop://menu"), { text: "3 coins" }], ...answers, ...read(false) },
+      { model: [reads("shop/shop://secret"), { text: "?" }], ...answers, ...read(true) },
+      { model: [reads("shop/shop://menu"), { text: "?" }], tools: { ReadResource: { error: "Gone" } }, ...read(true) },
+      { model: [reads("shop/shop://menu"), { text: "?" }] },
+    );
+    expect(differences).toEqual([[], [], [], ["tools.ReadResource: the case has no answer for this tool"]]);
+  });
+
   it("reads an agent.json by its path, with its skills, and counts costs by the prices of the configuration", async () => {
     write("portico.config.json", {
       prices: { currency: "EUR", models: [{ model: "large", from: "2026-01-01", input: 1_000_000, output: 2_000_000 }] },

@@ -5,6 +5,8 @@ import type { AgentCase, AgentCases, ToolAnswer } from "./case-file.ts";
 /** Tools that a turn has by itself: they are executed, because they reach nothing outside. Only the delegation has an answer of the case. */
 const EXECUTED: ReadonlySet<string> = new Set(["SendUserMessage", "ReadAttachment", "ReadSkill"]);
 const DELEGATE = "DelegateToAgent";
+/** The turn's own tool: the case has the documents that it reads. */
+const READ_RESOURCE = "ReadResource";
 
 /** The engine of the agents to which the tested agent delegates. */
 const ANSWERING = "answers-of-a-case";
@@ -42,7 +44,7 @@ export function scriptedTools({ definitions, answers, named, missed }: ScriptedT
     called.set(toolId, number + 1);
     return all[Math.min(number, all.length - 1)]!;
   };
-  const ids = [...new Set(named)].filter((id) => !EXECUTED.has(id) && id !== DELEGATE);
+  const ids = [...new Set(named)].filter((id) => !EXECUTED.has(id) && id !== DELEGATE && id !== READ_RESOURCE);
   const names = namesOf(ids);
   const tools = ids.map((id) => {
     const { description, inputSchema, riskLevel, requiresConfirmation } = definitions[id] ?? UNDEFINED;
@@ -57,7 +59,11 @@ export function scriptedTools({ definitions, answers, named, missed }: ScriptedT
     return textOf(output);
   };
   return {
-    adapters: [functionTools({ id: "case", tools }), answeringEngine({ answer: delegated })],
+    adapters: [
+      functionTools({ id: "case", tools }),
+      answeringDocuments({ answer: () => resultOf(answerOf(READ_RESOURCE)) }),
+      answeringEngine({ answer: delegated }),
+    ],
     names,
   };
 }
@@ -110,6 +116,22 @@ export function withDelegates(adapter: Adapter): Adapter {
 function delegate(id: string): ports.Agent {
   return { id, definition: { name: id, engine: ANSWERING, tools: [], skills: [], core: false }, git: { hasGit: false } };
 }
+
+/** In place of the sources that have the resources of the agent. */
+const answeringDocuments = defineAdapter({
+  name: "tools/documents-of-a-case",
+  port: ports.tools,
+  needs: {},
+  open: (_given, { answer }: { readonly answer: () => ports.ToolResult }): ports.ToolSource => ({
+    id: "documents-of-a-case",
+    owns: () => true,
+    list: async () => [],
+    async call({ toolId }) {
+      throw new ports.ToolNotFound(`There is no tool "${toolId}" here`);
+    },
+    readResource: async () => answer(),
+  }),
+});
 
 const answeringEngine = defineAdapter({
   name: "agent-engines/answers-of-a-case",
