@@ -4,6 +4,7 @@ import { ports } from "@portico/core";
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import { createMemories, type MemoryDocument } from "../../../plugins/src/conversations-runs/memory/memories.ts";
+import { memoryTools } from "../../../plugins/src/conversations-runs/memory/memory-tools.ts";
 import { askedTurnsPort } from "../../../plugins/src/conversations-runs/runtime/asked-turns.ts";
 import { type AgentService, type AgentServiceOptions, startAgentService } from "../../harness/agent-app.ts";
 import { temporaryFolder } from "../../harness/portico-process.ts";
@@ -92,6 +93,34 @@ it("a turn that waited for the approval of a write goes on with it, and writes o
   expect((await service.call("member", "GET", "/api/agents/asking/memory/Approved")).body).toMatchObject({
     ...{ text: "by a person", writtenBy: "agent" },
   });
+});
+
+it("a turn that was stopped writes nothing after its end, so that nothing comes back after the erasure of its user", async () => {
+  const { records } = createMemoryRecords();
+  const stopping = new AbortController();
+  /** Answers after the turn was stopped. */
+  const slow: ports.Records = {
+    ...records,
+    collection(spec) {
+      const collection = records.collection(spec);
+      const get: typeof collection.get = async (id) => {
+        const found = await collection.get(id);
+        stopping.abort(new Error("stopped"));
+        return found;
+      };
+      return { ...collection, get } as any;
+    },
+  };
+  const owner = { userId: "ada", agentId: "keeper" };
+  const clock = createManualClock();
+  const tools = memoryTools({ memories: createMemories(slow), clock }, owner, { maxDocuments: 2, maxCharacters: 100 });
+  const call = {
+    toolId: "WriteMemory",
+    arguments: { name: "late", text: "x" },
+    caller: { ...owner, runId: "r", providerId: "p" },
+  };
+  await expect(tools.call(call, stopping.signal)).rejects.toThrow("stopped");
+  expect(await createMemories(records).read(owner)).toEqual([]);
 });
 
 it("memories in which nothing changed for as long as `agent.keepMemories` are erased", async () => {

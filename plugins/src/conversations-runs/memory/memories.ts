@@ -78,6 +78,13 @@ export function createMemories(records: ports.Records) {
   };
 
   return {
+    /** Commits the writes of a turn that has not ended. Otherwise a slow write could come back after the erasure of its user. */
+    committing:
+      (signal: AbortSignal): Commit =>
+      async (writes) => {
+        signal.throwIfAborted();
+        await batch(writes);
+      },
     /** The documents of a memory, in the order of their names. */
     read: async (owner: MemoryOwner): Promise<readonly MemoryDocument[]> =>
       (await collection.get(idOf(owner)))?.value.documents ?? [],

@@ -103,7 +103,7 @@ export function memoryTools(
     const document = (await memories.read(owner)).find((each) => each.name === wanted);
     return document ? said(`Version: ${document.version}`, document.text) : refused("There is no document of this name");
   };
-  const write = async (args: unknown): Promise<ports.ToolResult> => {
+  const write = async (args: unknown, signal: AbortSignal): Promise<ports.ToolResult> => {
     const given = parsed(writeArguments, args, "expected name and text, and perhaps replaces and version");
     const wanted = named(given);
     if (wanted === undefined) return refused(`Expected ${MEMORY_NAME_RULE}`);
@@ -119,15 +119,23 @@ export function memoryTools(
     const fault = v.safeParse(memoryText, text);
     if (!hasAtMost(maxCharacters, text)) return refused(`A document has at most ${maxCharacters} characters`);
     if (!fault.success) return refused("Expected a text that is not blank and has no control characters");
-    const change = await memories.write(owner, { name: wanted, text, writtenBy: "agent", expected, maxDocuments }, clock.now());
+    const change = await memories.write(
+      owner,
+      { name: wanted, text, writtenBy: "agent", expected, maxDocuments },
+      clock.now(),
+      memories.committing(signal),
+    );
     if (change.status === "full")
       return refused(`The memory has ${maxDocuments} documents, and no room for another one: erase or extend one`);
     return change.status === "done" ? said(`Saved. Version: ${change.document.version}`) : refused(changedWords(change.document));
   };
-  const erase = async (args: unknown): Promise<ports.ToolResult> => {
+  const erase = async (args: unknown, signal: AbortSignal): Promise<ports.ToolResult> => {
     const given = parsed(eraseArguments, args, "expected name and version");
     const wanted = named(given);
-    const change = wanted === undefined ? undefined : await memories.erase(owner, wanted, given.version, clock.now());
+    const change =
+      wanted === undefined
+        ? undefined
+        : await memories.erase(owner, wanted, given.version, clock.now(), memories.committing(signal));
     if (change?.status === "done") return said("Erased");
     return refused(change?.status === "changed" ? changedWords(change.document) : "There is no document of this name");
   };
@@ -143,9 +151,9 @@ export function memoryTools(
         case READ_MEMORY:
           return read(args);
         case WRITE_MEMORY:
-          return write(args);
+          return write(args, signal);
         case ERASE_MEMORY:
-          return erase(args);
+          return erase(args, signal);
         default:
           throw new ports.ToolNotFound(`There is no tool "${toolId}" here`);
       }
