@@ -43,9 +43,9 @@ export function addressIn(hook: HookServer, at = -1) {
 }
 
 /** A run that waits, and the address that it gave to the hook. */
-export async function waitingCallback(service: WorkflowService, hook: HookServer) {
+export async function waitingCallback(service: WorkflowService, hook: HookServer, parameters: object = {}) {
   const before = hook.received.length;
-  const runId = await service.trigger("paid");
+  const runId = await service.trigger("paid", parameters);
   await expect.poll(() => hook.received.length).toBe(before + 1);
   return { runId, ...addressIn(hook) };
 }

@@ -4,11 +4,10 @@ import type { AwaitedCallback } from "../access/run-tokens.ts";
 import { callbackContract } from "../contracts/callback-contract.ts";
 import { workflowErrors } from "../contracts/errors.ts";
 import { isTerminal } from "../contracts/run-state.ts";
-import { type GraphNode, type JsonSchema, nodeAt } from "../definition/definition.ts";
+import { type JsonSchema, nodeAt } from "../definition/definition.ts";
 import { checkSchema } from "../definition/schema-check.ts";
 import { type CallbackEnd, callbackSignal, isEvent } from "../runs/callbacks.ts";
 import type { RunRecord } from "../runs/run-record.ts";
-import { RunSecrecy } from "../secrecy/run-secrecy.ts";
 import { toServiceError } from "../service/start-runs.ts";
 import type { WorkflowServices } from "./workflow-services.ts";
 
@@ -20,28 +19,20 @@ export function receiveCallback(services: WorkflowServices): Handlers<typeof cal
   const { runtime, clock, engine, audit } = services;
   const { callbacks } = runtime;
   return async ({ params: { token }, body: text, head }) => {
-    const body = text === "" ? null : parseJsonBody(callbackContract.receiveCallback, text as string);
     try {
       const awaited = await runtime.callbackTokens.read(token);
       if (!awaited) throw workflowErrors.callback_not_found();
+      const body = text === "" ? null : parseJsonBody(callbackContract.receiveCallback, text as string);
       const { runId, nodeId, attempt } = awaited;
       const signal = callbackSignal(nodeId, attempt);
       const before = await callbacks.find(runId, signal);
       if (before) throw await refused(awaited, before);
       const run = (await runtime.runs.find(runId))?.value;
       if (!run || isTerminal(run.status) || awaited.expiresAt <= clock.now()) throw workflowErrors.callback_ended();
-      const { value, node } = await checked(run, awaited, body);
-      const secrecy = new RunSecrecy(runtime.keeper);
-      // Services may repeat the address in what they send.
-      secrecy.learn(token, [[]]);
+      const value = await checked(run, awaited, body);
       const who = auditActor({ role: "link", tokenId: tokenIdOf(token) }, head);
       const at = new Date(clock.now()).toISOString();
-      const earlier = await callbacks.receive(
-        runId,
-        signal,
-        { body: value, at },
-        { sensitive: node.sensitive, secrecy, ...(audit && { audited: { audit, who, nodeId } }) },
-      );
+      const earlier = await callbacks.receive(runId, signal, { body: value, at }, audit && { audit, who, nodeId });
       if (earlier) throw await refused(awaited, earlier);
       await engine.signal(runId, signal, null);
       return { accepted: true };
@@ -51,20 +42,16 @@ export function receiveCallback(services: WorkflowServices): Handlers<typeof cal
   };
 
   /** The event with the defaults of the node's schema. */
-  async function checked(
-    run: RunRecord,
-    { nodeId }: AwaitedCallback,
-    body: unknown,
-  ): Promise<{ readonly value: unknown; readonly node: GraphNode }> {
+  async function checked(run: RunRecord, { nodeId }: AwaitedCallback, body: unknown): Promise<unknown> {
     const held = await runtime.definitions.hold(run.workflowId, run.definition);
     try {
       const node = held.definition && nodeAt(held.definition, nodeId)?.node;
       if (!node) throw workflowErrors.callback_ended();
       const { schema } = node.with;
-      if (schema?.kind !== "verbatim") return { value: body, node };
+      if (schema?.kind !== "verbatim") return body;
       const result = await checkSchema(runtime.checks, schema.value as JsonSchema, body);
       if ("faults" in result) throw workflowErrors.invalid_callback(undefined, { body: result.faults });
-      return { value: result.value, node };
+      return result.value;
     } finally {
       held.release();
     }

@@ -1,6 +1,5 @@
 import { ports, readPages } from "@portico/core";
 import { undefinedAtConflict } from "@portico/core/kit";
-import type { RunSecrecy } from "../secrecy/run-secrecy.ts";
 import type { SensitivePaths } from "../secrecy/sensitive-paths.ts";
 import { type Hidden, runContext, type SecretKeeper } from "../secrecy/secret-keeper.ts";
 
@@ -12,8 +11,6 @@ export interface GivenAnswer {
   readonly given: object;
   /** The secret places of `given`. */
   readonly sensitive?: SensitivePaths | undefined;
-  /** Knows secrets beside those of the configuration. */
-  readonly secrecy?: RunSecrecy | undefined;
   /** Records who answered, in the commit of the answer. */
   readonly audited?: {
     readonly audit: ports.Audit;
@@ -47,10 +44,9 @@ export function createAnswers(records: ports.Records, keeper: SecretKeeper) {
     async give<T extends object>(
       runId: string,
       signal: string,
-      { open, given, sensitive, secrecy, audited }: GivenAnswer,
+      { open, given, sensitive, audited }: GivenAnswer,
     ): Promise<T | undefined> {
-      const { value, hidden } = await (secrecy?.toStored(runId, given, sensitive) ??
-        keeper.toStored(runContext(runId), given, { sensitive }));
+      const { value, hidden } = await keeper.toStored(runContext(runId), given, { sensitive });
       const write = answers.write.put(keyOf(runId, signal), { ...value, ...open, ...(hidden && { hidden }) }, "absent");
       try {
         if (!audited) await records.batch([write]);

@@ -1,6 +1,4 @@
 import type { ports } from "@portico/core";
-import type { RunSecrecy } from "../secrecy/run-secrecy.ts";
-import type { SensitivePaths } from "../secrecy/sensitive-paths.ts";
 import type { Answers } from "./answers.ts";
 import { workName } from "./run-id.ts";
 
@@ -32,30 +30,24 @@ export type Callbacks = ReturnType<typeof createCallbacks>;
 export function createCallbacks(answers: Answers) {
   return {
     find: (runId: string, signal: string): Promise<CallbackEnd | undefined> => answers.find(runId, signal),
-    /** Takes the event. Returns the end that counts if the callback had ended before. */
+    /** Takes the event, and stores it encrypted. Returns the end that counts if the callback had ended before. */
     receive: (
       runId: string,
       signal: string,
       { body, at }: CallbackEvent,
-      given: {
-        /** The secret places of the body. */
-        readonly sensitive?: SensitivePaths | undefined;
-        readonly secrecy: RunSecrecy;
-        readonly audited?: { readonly audit: ports.Audit; readonly who: ports.AuditActor; readonly nodeId: string } | undefined;
-      },
-    ): Promise<CallbackEnd | undefined> => {
-      const { sensitive, secrecy, audited } = given;
-      return answers.give<CallbackEnd>(runId, signal, {
-        ...{ open: { at }, given: { body }, secrecy },
-        sensitive: sensitive?.map((path) => ["body", ...path]),
+      audited?: { readonly audit: ports.Audit; readonly who: ports.AuditActor; readonly nodeId: string },
+    ): Promise<CallbackEnd | undefined> =>
+      answers.give<CallbackEnd>(runId, signal, {
+        ...{ open: { at }, given: { body } },
+        // Services may repeat what they were sent: the address, and secrets that only the run knows.
+        sensitive: [["body"]],
         ...(audited && {
           audited: {
             ...{ audit: audited.audit, who: audited.who },
             ...{ action: "callback.receive", object: `${runId}/${audited.nodeId}` },
           },
         }),
-      });
-    },
+      }),
     /** Notes that the run was woken up again. */
     noteRepeated: (runId: string, signal: string): Promise<void> => answers.note(runId, signal, { isRepeated: true }),
     /** Closes the callback. Returns the end that counts: this one, or an event that came before. */
