@@ -85,19 +85,22 @@ export function createPrometheusMetrics(others?: ReadSnapshots): PrometheusMetri
   const collected: Pick<Gauges, "read">[] = [];
   const counted = { requests: 0, failedRequests: 0, modelCalls: 0, inputTokens: 0, outputTokens: 0 };
 
-  const readGauges = async () => registryOf((await Promise.all(collected.map((gauges) => gauges.read()))).flat());
+  const readGauges = async () => (await Promise.all(collected.map((gauges) => gauges.read()))).flat();
   const own = (): ProcessCounters => ({ ...counted, residentBytes: process.memoryUsage.rss(), uptimeSeconds: process.uptime() });
   const snapshot = async (): Promise<MetricsSnapshot> => {
-    const gauges = await readGauges();
-    const metrics = [...(await registry.getMetricsAsJSON()), ...(await gauges.getMetricsAsJSON())];
-    return { metrics, counters: own() };
+    const read = await readGauges();
+    const counts = new Set(read.flatMap(({ gauge }) => (gauge.isCount ? [gauge.name] : [])));
+    const gauges = (await registryOf(read).getMetricsAsJSON()).map((each) =>
+      counts.has(each.name) ? { ...each, isCount: true } : each,
+    );
+    return { metrics: [...(await registry.getMetricsAsJSON()), ...gauges], counters: own() };
   };
 
   return {
     contentType: registry.contentType,
     async text() {
       if (others) return textOf(sumSnapshots([await snapshot(), ...(await others())]));
-      const gauges = await readGauges();
+      const gauges = registryOf(await readGauges());
       return (await registry.metrics()) + (gauges.getMetricsAsArray().length > 0 ? await gauges.metrics() : "");
     },
     counters: async () => sumCounters([own(), ...((await others?.()) ?? []).map(({ counters }) => counters)]),
@@ -151,7 +154,7 @@ export function sumSnapshots(snapshots: readonly MetricsSnapshot[]): MetricsSnap
 /** The part that stays when a process has ended: its counts and histograms, without its present state. */
 export function lastingSnapshot({ metrics, counters }: MetricsSnapshot): MetricsSnapshot {
   return {
-    metrics: (metrics as readonly StoredMetric[]).filter(({ type }) => type !== "gauge"),
+    metrics: (metrics as readonly StoredMetric[]).filter(({ type, isCount }) => type !== "gauge" || isCount),
     counters: { ...counters, residentBytes: 0, uptimeSeconds: 0 },
   };
 }
@@ -161,6 +164,8 @@ interface StoredMetric {
   readonly name: string;
   readonly type: string;
   readonly aggregator: string;
+  /** Of a gauge that counts. */
+  readonly isCount?: boolean;
   readonly values: readonly {
     readonly value: number;
     readonly labels: Labels;

@@ -34,6 +34,8 @@ export interface Gauge {
   readonly name: string;
   /** What the number means, in one sentence. */
   readonly help: string;
+  /** Whether it counts what the process has done. Such a number stays valid after the end of the process. Default: it is a present state. */
+  readonly isCount?: boolean | undefined;
   /** The present number, or numbers that differ in their labels. Undefined if it is not known now. */
   read(): GaugeReading | Promise<GaugeReading>;
 }

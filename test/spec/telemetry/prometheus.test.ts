@@ -1,5 +1,10 @@
 import { openTelemetry } from "@portico/adapters/telemetry/opentelemetry";
-import { createPrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
+import {
+  createPrometheusMetrics,
+  lastingSnapshot,
+  type MetricsSnapshot,
+  sumSnapshots,
+} from "@portico/adapters/telemetry/prometheus";
 import type { ports } from "@portico/core";
 import { expect, it, onTestFinished } from "vitest";
 import { openAdapter } from "../../conformance/open-adapter.ts";
@@ -48,6 +53,26 @@ it("a model call of an agent or a workflow node counts as one of the proxy, told
     `gen_ai_client_tokens_total{${call},type="input",source="agent"} 5`,
     `gen_ai_client_tokens_total{${call},type="output",source="agent"} 3`,
   ]);
+});
+
+it("a gauge that counts keeps what a process counted that has ended, and a gauge of a state does not", async () => {
+  const counted = async (others?: () => Promise<readonly MetricsSnapshot[]>) => {
+    const prometheus = createPrometheusMetrics(others);
+    const { port, close } = await openAdapter(openTelemetry({ level: "silent", prometheus }));
+    onTestFinished(close);
+    port.gauge({
+      name: "portico_acts",
+      help: "How often it acted",
+      isCount: true,
+      read: () => [{ labels: { to: "a" }, value: 2 }],
+    });
+    port.gauge({ name: "portico_state", help: "How many it has", read: () => 3 });
+    return prometheus;
+  };
+  const ended = lastingSnapshot(await (await counted()).snapshot());
+  const twice = sumSnapshots([ended, ended]);
+  const text = await (await counted(async () => [twice])).text();
+  expect(text.split("\n").filter((line) => /^portico_/.test(line))).toEqual(['portico_acts{to="a"} 6', "portico_state 3"]);
 });
 
 it.each([

@@ -35,5 +35,5 @@ export function measureCalls(provider: string, queue: CallQueue, { telemetry, sc
 export function measureRetries(provider: string, count: () => number, { telemetry, scope }: LimitMeter): void {
   const help = "How often this process has sent a failed call of a provider again, since its start";
   const read = () => [{ labels: { provider }, value: count() }];
-  scope.onClose(telemetry.gauge({ name: "portico_provider_retries", help, read }));
+  scope.onClose(telemetry.gauge({ name: "portico_provider_retries", help, isCount: true, read }));
 }
