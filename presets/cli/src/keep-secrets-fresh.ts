@@ -27,9 +27,15 @@ interface FreshSecretsOptions {
 /** The settings that `rotating` replaces. The files of other secrets are read at the start only. */
 const ROTATED = /^(agent\.tokens|workflow\.(token|secrets)|providers|mcpServers|cluster)\b/;
 
+interface FreshSecrets {
+  /** Reads them again now. */
+  readAgain(): Promise<void>;
+  end(): Promise<void>;
+}
+
 /**
- * Reads the secrets and certificates of a running service again, on SIGHUP and when a file with one has changed. Returns the function that
- * ends this. Settings that cannot be read, or are refused, change nothing.
+ * Reads the secrets and certificates of a running service again, on SIGHUP and when a file with one has changed. Settings that cannot be read,
+ * or are refused, change nothing.
  */
 export function keepSecretsFresh({
   app,
@@ -39,9 +45,9 @@ export function keepSecretsFresh({
   directory,
   hangup,
   isCounted = true,
-}: FreshSecretsOptions): () => Promise<void> {
+}: FreshSecretsOptions): FreshSecrets {
   const telemetry = app.port(ports.telemetry);
-  if (!app.has(ports.secrets)) return async () => {};
+  if (!app.has(ports.secrets)) return { readAgain: async () => {}, end: async () => {} };
   const secrets = app.port(ports.secrets);
   const ending = new AbortController();
   const counts = { applied: 0, refused: 0 };
@@ -109,10 +115,13 @@ export function keepSecretsFresh({
   });
   hangup.onRequest(() => void request("signal"));
 
-  return async () => {
-    ending.abort();
-    removeGauge();
-    await Promise.all([watching, last]);
+  return {
+    readAgain: () => request("signal"),
+    async end() {
+      ending.abort();
+      removeGauge();
+      await Promise.all([watching, last]);
+    },
   };
 }
 

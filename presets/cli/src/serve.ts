@@ -76,9 +76,8 @@ export async function serve<T extends PlatformSettings>(
     const given = { settings: (await preset.prepare?.(settings)) ?? settings, listing, configFile };
     const { app, processes, ...service } = await start(preset, given, rotating, stop, undo);
     const everywhere = processes ? alsoIn(processes, hangup) : hangup;
-    undo.push(
-      keepSecretsFresh({ app, rotating, secretFiles, read: readChecked, directory: service.directory, hangup: everywhere }),
-    );
+    const { directory } = service;
+    undo.push(keepSecretsFresh({ app, rotating, secretFiles, read: readChecked, directory, hangup: everywhere }).end);
     await announce(service);
     undo.push(limitHeapGrowth());
     return await stop.requested;

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -195,6 +195,21 @@ describe.runIf(isPossible)("several processes that serve one proxy", () => {
       .poll(() => lines(service).filter(({ msg }) => msg === "Secrets were read again").length)
       .toBeGreaterThanOrEqual(2);
     keys.clear();
+    await callBoth(service, token);
+    expect([...keys]).toEqual(["Bearer sk-second"]);
+  });
+
+  it("have the changed secrets also in a process that replaces another one later", async () => {
+    using folder = ownFolder();
+    const config = { rotation: { watchMs: 0 }, providers: [provider({ credential: "sk-first" })] };
+    await using service = await start(config, { cwd: folder.path });
+    const token = await service.token("main");
+    const file = join(folder.path, "portico.config.json");
+    writeFileSync(file, readFileSync(file, "utf8").replace("sk-first", "sk-second"));
+    service.signal("SIGHUP");
+    await expect.poll(() => lines(service).filter(({ msg }) => msg === "Secrets were read again").length).toBe(2);
+    process.kill(further(service).at(-1)!, "SIGKILL");
+    await expect.poll(() => further(service).length).toBe(2);
     await callBoth(service, token);
     expect([...keys]).toEqual(["Bearer sk-second"]);
   });

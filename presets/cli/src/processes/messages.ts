@@ -8,6 +8,8 @@ export const NUMBER_VARIABLE = "PORTICO_PROXY_PROCESS";
 export interface ProcessStart {
   /** From 2 on: the instance itself is the first. */
   readonly number: number;
+  /** It replaces a process that has ended: the instance may have read its secrets again since its start. */
+  readonly isReplacement: boolean;
   /** How many processes serve the proxy. */
   readonly count: number;
   /** Where the proxy listens. */

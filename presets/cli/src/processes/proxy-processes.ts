@@ -21,7 +21,7 @@ const CLOSE_MS = 6_000;
 
 /** Options of `ProxyProcesses`. */
 export interface ProxyProcessesOptions {
-  readonly start: Omit<ProcessStart, "number">;
+  readonly start: Omit<ProcessStart, "number" | "isReplacement">;
   readonly log: ports.Log;
   /** Where the log lines of the processes are kept. Undefined if the instance shows no log. */
   readonly recentLines: RecentLines | undefined;
@@ -79,7 +79,7 @@ export class ProxyProcesses {
   /** `inVain`: how many processes with this number ended early, one after another. */
   #launch(number: number, inVain: number): FurtherProcess {
     const { start, log, recentLines } = this.#options;
-    const launched = new FurtherProcess({ ...start, number }, recentLines);
+    const launched = new FurtherProcess({ ...start, number, isReplacement: this.#isOpen }, recentLines);
     this.#running.set(number, launched);
     // A failed start is reported when the process has ended.
     launched.ready.then(

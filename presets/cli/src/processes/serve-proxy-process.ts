@@ -102,7 +102,7 @@ const DEFECT_MS = 10_000;
 
 async function open(
   preset: StartablePreset,
-  { number, count, port, urls, hasConsole, configFile, found }: ProcessStart,
+  { number, isReplacement, count, port, urls, hasConsole, configFile, found }: ProcessStart,
   read: Read,
   messages: Messages,
 ): Promise<{ close(ending: ProcessEnding): Promise<void> }> {
@@ -123,16 +123,8 @@ async function open(
     ),
   );
   const { log } = app.port(ports.telemetry);
-  const addresses = preset.addresses(settings);
-  const listeners = await openListeners(app, {
-    addresses: { proxy: { host: "127.0.0.1", ...addresses["proxy"], port } },
-    https: readHttps(settings, directory, Object.values(addresses)),
-    surfaces: ["proxy"],
-    shared: { surface: "proxy", as: "further" },
-  });
-  const unfollow = followCertificate(rotating, listeners);
   const hangup = { onRequest: (told: () => void) => void (messages.onHangup = told), close() {} };
-  const stopReading = keepSecretsFresh({
+  const fresh = keepSecretsFresh({
     app,
     rotating,
     secretFiles,
@@ -141,6 +133,16 @@ async function open(
     hangup,
     isCounted: false,
   });
+  // Before it serves: the configuration of the start may contain secrets that are no longer valid.
+  if (isReplacement) await fresh.readAgain();
+  const addresses = preset.addresses(settings);
+  const listeners = await openListeners(app, {
+    addresses: { proxy: { host: "127.0.0.1", ...addresses["proxy"], port } },
+    https: readHttps({ ...settings, https: rotating.current.https }, directory, Object.values(addresses)),
+    surfaces: ["proxy"],
+    shared: { surface: "proxy", as: "further" },
+  });
+  const unfollow = followCertificate(rotating, listeners);
   messages.onSnapshot = () => void measured?.snapshot().then((snapshot) => tell({ kind: "snapshot", snapshot }));
   const endLines = recentLines && sendLines(recentLines);
   const endLimit = limitHeapGrowth();
@@ -149,7 +151,7 @@ async function open(
       if (error) log.error(error.message, {}, error.cause);
       endLimit();
       // At the same time: after the end of the instance, its next start needs the address.
-      await Promise.all([drain(app, listeners, graceMs, log), stopReading()]);
+      await Promise.all([drain(app, listeners, graceMs, log), fresh.end()]);
       unfollow();
       await closeApp(app);
       endLines?.();
