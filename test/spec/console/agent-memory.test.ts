@@ -54,6 +54,22 @@ describe.skipIf(findChromium() === undefined)("the memory of an agent in the web
     expect(await findingsInEveryLook(page)).toEqual([]);
   });
 
+  it("takes a new document, and no second one of the same name", async () => {
+    const { page } = opened;
+    const dialog = page.getByRole("dialog");
+    for (const isSecond of [false, true]) {
+      await page.getByRole("button", { name: "New document" }).click();
+      expect(await dialog.getByLabel("Name").inputValue()).toBe("");
+      await dialog.getByLabel("Name").fill("My city ");
+      await dialog.getByLabel("Text").fill(isSecond ? "Lost" : "Bern");
+      await dialog.getByRole("button", { name: "Save" }).click();
+      if (!isSecond) await row("My city").waitFor();
+    }
+    await dialog.getByRole("alert").getByText("A document of this name exists").waitFor();
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    expect(await opened.call("GET", `${path}/My%20city`)).toMatchObject({ text: "Bern", writtenBy: "user" });
+  });
+
   it("keeps what another writer saved meanwhile, and says so", async () => {
     const { page } = opened;
     await row("likes").getByRole("button", { name: "Edit" }).click();
