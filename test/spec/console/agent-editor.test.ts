@@ -135,6 +135,25 @@ describe.skipIf(findChromium() === undefined)("the editor of agents in the web c
     expect(await findingsInEveryLook(page)).toEqual([]);
   });
 
+  it("switches the memory on and off, leaves its options to the text, and takes resources and prompts one in each line", async () => {
+    await open();
+    await button("More settings").click();
+    await field("Memory (optional)").selectOption({ label: "Yes" });
+    await field("Resources (optional)").fill("shop/shop://menu\nshop/shop://orders/{id}");
+    await field("Prompts (optional)").fill("shop/*");
+    await save();
+    expect(JSON.parse(stored())).toMatchObject({
+      ...{ memory: true, resources: ["shop/shop://menu", "shop/shop://orders/{id}"], prompts: ["shop/*"] },
+    });
+    writeFileSync(join(folder, "helper/agent.json"), helper.replace("{", '{ "memory": { "maxDocuments": 3 },'));
+    await opened.page.reload();
+    await opened.signIn();
+    await open();
+    await opened.page.getByText("In the text alone: memory.").waitFor();
+    await button("More settings").click();
+    expect(await field("Memory (optional)").count()).toBe(0);
+  });
+
   it("has sections for limits, context, approvals and schedules, which keep what they do not show", async () => {
     const { page } = opened;
     const written = `{

@@ -30,6 +30,12 @@ export function titleOf(key: string): string {
   return TITLES[key] ?? words.charAt(0).toUpperCase() + words.slice(1);
 }
 
+/** The schema of a property by which the form edits it: a switch that may also be an object with options is a switch there. */
+export function shownSchema({ anyOf = [], ...schema }: CompletionSchema): CompletionSchema {
+  const choice = anyOf.find(({ type }) => type === "boolean");
+  return choice ? { ...schema, ...choice } : { ...schema, ...(anyOf.length > 0 && { anyOf }) };
+}
+
 /** How a property of the schema is edited, and `text` if the present value has another type. */
 export function kindOf(schema: CompletionSchema, value: unknown): FieldKind {
   const { type, items, properties, additionalProperties } = schema;
@@ -45,7 +51,7 @@ export function kindOf(schema: CompletionSchema, value: unknown): FieldKind {
     if (items.type === "object") return value === undefined || value.every(isJson) ? "items" : "text";
     return value === undefined || value.every((each) => typeof each === "string") ? "lines" : "text";
   }
-  return type === undefined ? "text" : "value";
+  return type === undefined || (type === "boolean" && isJson(value)) ? "text" : "value";
 }
 
 /** The object of a text. Undefined if it is not a JSON object. */
