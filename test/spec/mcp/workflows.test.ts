@@ -1,6 +1,6 @@
 import type { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { workflowMcp } from "@portico/mcp/workflow";
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connectMcp, REVISIONS, textOf } from "../../harness/mcp-client.ts";
 import {
   startWorkflowService,
@@ -68,8 +68,11 @@ const connect = ({ url }: { readonly url: string }, revision: (typeof REVISIONS)
   connectMcp(url, SERVICE_TOKEN, revision);
 
 describe.each(REVISIONS)("workflows as tools, for a client of a revision of %s (an extension)", (revision) => {
+  let service: WorkflowService;
+  beforeAll(async () => void (service = await start()));
+  afterAll(() => service.close());
+
   it("are those whose definition says `mcp: true`, with their parameters as the schema of arguments", async () => {
-    await using service = await start();
     const client = await connect(service, revision);
     const { tools } = await client.listTools();
     expect(tools.map(({ name }) => name)).toEqual(["asks", "asks-below", "double", "fails", "held", "long", "tries"]);
@@ -83,7 +86,6 @@ describe.each(REVISIONS)("workflows as tools, for a client of a revision of %s (
   });
 
   it("answer with the outputs of the run as JSON", async () => {
-    await using service = await start();
     const client = await connect(service, revision);
     const result = await client.callTool({ name: "double", arguments: { n: 21 } });
     expect(result).toMatchObject({ content: [{ type: "text", text: '{"result":42}' }] });
@@ -92,7 +94,6 @@ describe.each(REVISIONS)("workflows as tools, for a client of a revision of %s (
   });
 
   it("answer with an error that names the place, if the arguments do not match the schema", async () => {
-    await using service = await start();
     const client = await connect(service, revision);
     const result = await client.callTool({ name: "double", arguments: { n: "many" } });
     expect(result.isError).toBe(true);
@@ -101,7 +102,6 @@ describe.each(REVISIONS)("workflows as tools, for a client of a revision of %s (
   });
 
   it("answer with the error of a run that fails", async () => {
-    await using service = await start();
     const client = await connect(service, revision);
     const result = await client.callTool({ name: "fails" });
     expect([result.isError, textOf(result)]).toEqual([
@@ -129,7 +129,6 @@ describe.each(REVISIONS)("workflows as tools, for a client of a revision of %s (
   });
 
   it("answer at a gate that the run waits for a person, with the run's address and without a link that decides", async () => {
-    await using service = await start();
     const client = await connect(service, revision);
     const result = await client.callTool({ name: "asks" });
     const runId = /wrun_\w+/.exec(textOf(result))![0];
@@ -141,7 +140,6 @@ describe.each(REVISIONS)("workflows as tools, for a client of a revision of %s (
   });
 
   it("answer at a gate that a run below it has opened, at any depth, with the address of that run", async () => {
-    await using service = await start();
     const client = await connect(service, revision);
     const text = textOf(await client.callTool({ name: "asks-below" }));
     const [runId, gateRunId] = text.match(/wrun_\w+/g)!;
@@ -185,7 +183,6 @@ describe.each(REVISIONS)("workflows as tools, for a client of a revision of %s (
   });
 
   it("answer with the beginning of outputs that are longer than 256 KiB, and say so", async () => {
-    await using service = await start();
     const client = await connect(service, revision);
     const text = textOf(await client.callTool({ name: "long" }));
     expect(Buffer.byteLength(text)).toBeLessThan(257 * 1024);
