@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { jsonCaller } from "../fixtures/platform-caller.ts";
 import { DATA_FOLDER, fixtureEnvironment } from "../fixtures/platform-folder.ts";
-import { inAnyOrder, readAnswers } from "../fixtures/read-answers.ts";
+import { withToolsById, readAnswers } from "../fixtures/read-answers.ts";
 import { type ClusterPlace, clusterPlace } from "../harness/cluster.ts";
 import { runCommand, startPortico } from "../harness/portico-process.ts";
 
@@ -89,7 +89,7 @@ describe.skipIf(!first)("portico move", () => {
 
     const { filled, answers } = JSON.parse(readFileSync(join(FIXTURE, "expected.json"), "utf8"));
     await using service = await startPortico({ cwd: place.folder, args: ["cluster"], env, hasOwnProcess: true });
-    expect(inAnyOrder(await readAnswers(service, dataDir, filled))).toMatchObject(inAnyOrder(answers));
+    expect(withToolsById(await readAnswers(service, dataDir, filled))).toMatchObject(withToolsById(answers));
 
     const { agent, workflow } = jsonCaller(service, dataDir);
     const models = await fetch(`${service.url("proxy")}/models`, { headers: { authorization: `Bearer ${filled.safeToken}` } });

@@ -20,7 +20,7 @@ import type { FilledPlatform } from "../../fixtures/fill-platform.ts";
 import { fillPlatform, untilParked } from "../../fixtures/fill-platform.ts";
 import { jsonCaller } from "../../fixtures/platform-caller.ts";
 import { DATA_FOLDER, fixtureEnvironment, writePlatformFolder } from "../../fixtures/platform-folder.ts";
-import { inAnyOrder, readAnswers } from "../../fixtures/read-answers.ts";
+import { withToolsById, readAnswers } from "../../fixtures/read-answers.ts";
 import { readDataDirectory, type StoredNames, type StoredThings } from "../../fixtures/read-stores.ts";
 import { namesIn } from "../../fixtures/stored-names.ts";
 import { type PorticoProcess, runCommand, runPortico, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
@@ -119,7 +119,7 @@ describe("a backup of a running instance, restored beside it", () => {
     expect(await readDataDirectory(copy, names)).toEqual(await readDataDirectory(dataDir, names));
 
     service = await startPortico({ ...inFolder, args: ["--data-dir", restoredDir] });
-    expect(inAnyOrder(await readAnswers(service, restoredDir, filled))).toEqual(inAnyOrder(answers));
+    expect(withToolsById(await readAnswers(service, restoredDir, filled))).toEqual(withToolsById(answers));
     const { stdout } = await portico("doctor", "--deep", "--json", "--data-dir", restoredDir);
     const wrong = (JSON.parse(stdout) as { about: string; isWrong: boolean }[]).filter(({ isWrong }) => isWrong);
     expect(wrong.map(({ about }) => about)).toEqual([]);

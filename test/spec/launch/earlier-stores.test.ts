@@ -5,7 +5,7 @@ import type { FilledPlatform } from "../../fixtures/fill-platform.ts";
 import { DATA_FOLDER, fixtureEnvironment } from "../../fixtures/platform-folder.ts";
 import { jsonCaller } from "../../fixtures/platform-caller.ts";
 import { readPostgres } from "../../fixtures/postgres-fixture.ts";
-import { inAnyOrder, readAnswers } from "../../fixtures/read-answers.ts";
+import { withToolsById, readAnswers } from "../../fixtures/read-answers.ts";
 import { readDataDirectory, type StoredThings } from "../../fixtures/read-stores.ts";
 import { type PorticoProcess, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
 import { type PostgresDatabase, postgresDatabase } from "../../harness/postgres.ts";
@@ -48,7 +48,7 @@ describe.each(names)("the data directory that version %s wrote", (name) => {
   it("is served: every call answers what it answered then", async () => {
     service = await startPortico({ cwd: folder.path, env: fixtureEnvironment });
     // What later versions tell beside it is theirs.
-    expect(inAnyOrder(await readAnswers(service, dataDir, filled))).toMatchObject(inAnyOrder(answers));
+    expect(withToolsById(await readAnswers(service, dataDir, filled))).toMatchObject(withToolsById(answers));
   });
 
   it("is searched: every workflow run is found", async () => {
