@@ -89,6 +89,17 @@ describe.skipIf(findChromium() === undefined)("prompts of MCP servers in the web
     await page().getByRole("region", { name: "Messages" }).getByText("You said: Write an offer for tea.").waitFor();
   });
 
+  it("with hidden characters say so before the person sends them", async () => {
+    await input().fill("/off");
+    await list().waitFor();
+    await input().press("Enter");
+    const dialog = page().getByRole("dialog", { name: "Offer a product" });
+    await dialog.getByLabel("product", { exact: true }).fill("t\u200bea");
+    await dialog.getByLabel("product", { exact: true }).press("Enter");
+    await page().getByText("The prompt has hidden characters").waitFor();
+    expect(await input().inputValue()).toBe("Write an offer for t\u200bea.");
+  });
+
   it("that the server refuses say so in its words, and the message stays", async () => {
     await input().fill("/refuse");
     await list().waitFor();
