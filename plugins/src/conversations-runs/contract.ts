@@ -182,6 +182,8 @@ const runningTurn = v.object({
     /** Another agent delegated it. */
     v.object({ kind: v.literal("agent"), agentId: text, runId: optionalText }),
   ]),
+  /** What its user said to it while it goes on, oldest first. Its messages of the type `steering` name those that the agent was told. */
+  steering: v.array(v.object({ messageId: text, text })),
   /** The user's message, as in the conversation. */
   message: conversationMessage,
 });

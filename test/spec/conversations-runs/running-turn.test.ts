@@ -72,6 +72,7 @@ describe("GET /api/conversations/:id/running-turn", () => {
     expect(body.turn).toEqual({
       ...{ runId, sessionId, agentId: "helper", userId: "member", clientRequestId, userMessageId: expect.any(String) },
       startedAt: messages[0].at,
+      steering: [],
       isWaiting: false,
       begunBy: { kind: "client" },
       message: messages[0],

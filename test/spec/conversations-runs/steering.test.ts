@@ -86,6 +86,11 @@ describe.each(protocols)("a message to a turn that goes on, with a provider of %
     const first = await steer(turn.clientRequestId, "message-1", "In blue, please");
     expect(first).toMatchObject({ status: 202, body: { ok: true, clientRequestId: turn.clientRequestId, status: "pending" } });
     expect((await steer(turn.clientRequestId, "message-2", "And large")).status).toBe(202);
+    const running = await looped.service.call("owner", "GET", `/api/conversations/${turn.conversationId}/running-turn`);
+    expect(running.body.turn.steering).toEqual([
+      { messageId: "message-1", text: "In blue, please" },
+      { messageId: "message-2", text: "And large" },
+    ]);
     work.done.open();
     const { data } = await looped.client.ended(turn.clientRequestId);
     expect(data.terminal).toMatchObject({ status: "completed" });

@@ -66,13 +66,14 @@ export function readRunningTurn({ log, runtime }: ConversationServices): Convers
     const running = await findRunningTurn({ log, requests }, conversation, signal);
     if (!running) return { turn: null };
     const { request, message, sequence } = running;
-    const { runId, sessionId, agentId, userId, clientRequestId, userMessageId } = request;
+    const { runId, sessionId, agentId, userId, clientRequestId, userMessageId, steering = [] } = request;
     const delegation = (await runs.find(runId))?.value.delegation;
     const { turnId: _turnId, ...shown } = message;
     return {
       turn: {
         ...{ runId, sessionId, agentId, userId, clientRequestId, userMessageId },
         startedAt: message.at,
+        steering: steering.map(({ id, text = "" }) => ({ messageId: id, text })),
         isWaiting: request.waits !== undefined,
         begunBy: delegation
           ? { kind: "agent" as const, agentId: delegation.fromAgentId, runId: delegation.parentRunId }
