@@ -70,6 +70,25 @@ describe.skipIf(findChromium() === undefined)("a message to a running turn in th
     expect(await messages().getByRole("article").count()).toBe(1);
   });
 
+  it("is still pending after a reload, and comes back into the composer if the turn is stopped then", async () => {
+    upstream.answerNext(after(new Promise(() => {}), events(messagesEvents("never"))));
+    await input().fill("Draw a house");
+    // No turn runs yet: it sends, too.
+    await input().press("Control+Enter");
+    await upstream.request(1);
+    await input().fill("In blue");
+    await input().press("Control+Enter");
+    const pending = () => messages().getByText("The agent reads this before its next step.");
+    await pending().waitFor();
+    await page().waitForURL((url) => /conv_/.test(url.href));
+    await page().reload();
+    await pending().waitFor();
+    expect(await messages().getByText("In blue", { exact: true }).count()).toBe(1);
+    await page().getByRole("button", { name: "Stop" }).click();
+    await expect.poll(() => input().inputValue()).toBe("In blue");
+    await input().fill("");
+  });
+
   it("comes back into the composer if the turn is stopped before the agent was told", async () => {
     upstream.answerNext(after(new Promise(() => {}), events(messagesEvents("never"))));
     await input().fill("Draw a house");
@@ -81,5 +100,19 @@ describe.skipIf(findChromium() === undefined)("a message to a running turn in th
     await page().getByRole("button", { name: "Stop" }).click();
     await expect.poll(() => input().inputValue()).toBe("In blue");
     expect(await tellNow().count()).toBe(0);
+  });
+
+  it("is told with the key that commands have on the system of the user", async () => {
+    upstream.answerNext(after(new Promise(() => {}), events(messagesEvents("never"))));
+    await page().addInitScript(() => Object.defineProperty(navigator, "platform", { get: () => "MacIntel" }));
+    await page().reload();
+    await input().fill("Draw a house");
+    await input().press("Enter");
+    await page().getByText("Cmd Enter tells the agent now").waitFor();
+    await input().fill("In blue");
+    await input().press("Meta+Enter");
+    await messages().getByText("The agent reads this before its next step.").waitFor();
+    await page().getByRole("button", { name: "Stop" }).click();
+    await expect.poll(() => input().inputValue()).toBe("In blue");
   });
 });

@@ -194,7 +194,7 @@ export class Chat {
     await this.follow(this.#live.at(-1)!);
   }
 
-  /** Says something to a turn while it goes on. If the turn has ended meanwhile, it is sent as the next message. Rejects like every call. */
+  /** Says something to a turn while it goes on. If the turn has completed meanwhile, it is sent as the next message. Rejects like every call. */
   async steer(turn: ShownTurn, text: string): Promise<void> {
     const message = { messageId: newId("msg_"), text };
     turn.pending = [...turn.pending, message];
@@ -203,20 +203,25 @@ export class Chat {
     } catch (error) {
       // The end of the turn may have brought it back already.
       if (!turn.drop(message.messageId)) return;
-      if (!CallFailed.is(error) || error.code !== "turn_ended") throw error;
+      const isStopped = turn.isStopping || (turn.isOver && turn.state !== "completed");
+      if (isStopped || !CallFailed.is(error) || error.code !== "turn_ended") throw error;
       void this.send(text, []);
       return;
     }
     if (turn.isOver) this.#bringBack(turn);
   }
 
-  /** What the agent was not told: the next message after a turn that completed, or else text of the draft. */
+  /**
+   * What the agent was not told: the next message after a turn that completed, or else text of the draft. So is what another page said, which
+   * may send it itself.
+   */
   #bringBack(turn: ShownTurn): void {
-    const text = turn.pending.map((message) => message.text).join("\n\n");
+    const { pending } = turn;
     turn.pending = [];
-    if (text === "") return;
-    if (turn.state === "completed") void this.send(text, []);
-    else this.write(text);
+    const next = turn.state === "completed" ? pending.filter(({ isOfAnother }) => !isOfAnother) : [];
+    const draft = pending.filter((message) => !next.includes(message));
+    if (next.length > 0) void this.send(next.map(({ text }) => text).join("\n\n"), []);
+    if (draft.length > 0) this.write(draft.map(({ text }) => text).join("\n\n"));
   }
 
   /** Submit a turn, or submit it again unchanged, and load the stored messages at its end. */
@@ -304,6 +309,7 @@ class WatchedTurn extends ShownTurn {
     this.files = shown?.files ?? [];
     this.begunBy = turn.begunBy;
     this.state = "running";
+    this.pending = turn.steering.map((message) => ({ ...message, isOfAnother: true as const }));
     this.#client = client;
     this.#turn = { conversationId, clientRequestId: turn.clientRequestId, userMessageId: turn.userMessageId };
   }

@@ -9,6 +9,8 @@ const SHOW_MS = 40;
 export interface SteeringMessage {
   readonly messageId: string;
   readonly text: string;
+  /** Another page said it, or this one before it was loaded again. */
+  readonly isOfAnother?: true;
 }
 
 /** A turn whose events arrive while it is shown. */
