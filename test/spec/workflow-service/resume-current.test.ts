@@ -231,6 +231,34 @@ describe("resuming a run with the present definition", () => {
     expect((await resumed(run.service, run.runId, { version: present })).finalOutputs).toEqual({ all: "another" });
   });
 
+  it("executes nodes anew whose type has changed, also from or to a map, and nodes that were renamed", async () => {
+    const mapped = (more: object = {}) => ({
+      ...{ type: "map", with: { items: [1, 2], nodes: { n: say("${{ item }}") }, result: "${{ nodes.n.output }}" } },
+      ...more,
+    });
+    const nodes = (one: object, other: object, name: string, last: object) => ({
+      nodes: { one, other, [name]: say("named"), last: { ...last, needs: ["one", "other", name] } },
+      outputs: { all: "${{ [nodes.one.output, nodes.other.output] }}" },
+    });
+    await using run = await failedRun(
+      nodes(mapped(), say("plain"), "before", broken()),
+      nodes(say("plain"), mapped(), "after", say("end")),
+    );
+    expect((await run.plan()).body).toMatchObject({
+      kept: [],
+      added: ["after"],
+      removed: ["before"],
+      repeated: ["one", "other", "last"],
+    });
+    for (const from of ["one[0].n", "before"]) {
+      const answer = await resume(run.service, run.runId, { from, as: "done" });
+      expect([answer.status, answer.body.code]).toEqual([409, "run_not_resumable"]);
+    }
+    const detail = await resumed(run.service, run.runId);
+    expect(detail).toMatchObject({ status: "completed", finalOutputs: { all: ["plain", [1, 2]] } });
+    expect(Object.keys(detail.nodeResults).sort()).toEqual(["after", "last", "one", "other", "other[0].n", "other[1].n"]);
+  });
+
   it("lets a changed node count as done", async () => {
     await using run = await failedRun(before, after);
     expect((await run.plan("definition=current&from=stop&as=done")).body).toMatchObject({ done: "stop", repeated: ["b"] });
