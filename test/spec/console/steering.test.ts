@@ -41,6 +41,13 @@ describe.skipIf(findChromium() === undefined)("a message to a running turn in th
   const messages = () => page().getByRole("region", { name: "Messages" });
   const input = () => page().getByLabel("Message to Helper");
   const tellNow = () => page().getByRole("button", { name: "Tell now" });
+  /** The page keeps no token: after a reload, the user signs in again. */
+  const reload = async () => {
+    const address = page().url();
+    await page().reload();
+    await opened.signIn();
+    await page().evaluate((url) => (location.href = url), address);
+  };
   const order = async (...texts: readonly string[]) => {
     const shown = (await messages().textContent())!;
     return texts.map((text) => shown.indexOf(text)).every((at, index, all) => at >= 0 && at > (all[index - 1] ?? -1));
@@ -64,7 +71,7 @@ describe.skipIf(findChromium() === undefined)("a message to a running turn in th
     expect(await order("Draw a house", "a red house", "In blue", "And two", "two blue houses")).toBe(true);
     expect(await messages().getByText("The agent reads this before its next step.").count()).toBe(0);
     expect(await messages().getByRole("article").count()).toBe(1);
-    await page().reload();
+    await reload();
     await messages().getByText("two blue houses", { exact: true }).waitFor();
     expect(await order("Draw a house", "a red house", "In blue", "And two", "two blue houses")).toBe(true);
     expect(await messages().getByRole("article").count()).toBe(1);
@@ -81,7 +88,7 @@ describe.skipIf(findChromium() === undefined)("a message to a running turn in th
     const pending = () => messages().getByText("The agent reads this before its next step.");
     await pending().waitFor();
     await page().waitForURL((url) => /conv_/.test(url.href));
-    await page().reload();
+    await reload();
     await pending().waitFor();
     expect(await messages().getByText("In blue", { exact: true }).count()).toBe(1);
     await page().getByRole("button", { name: "Stop" }).click();
@@ -105,7 +112,7 @@ describe.skipIf(findChromium() === undefined)("a message to a running turn in th
   it("is told with the key that commands have on the system of the user", async () => {
     upstream.answerNext(after(new Promise(() => {}), events(messagesEvents("never"))));
     await page().addInitScript(() => Object.defineProperty(navigator, "platform", { get: () => "MacIntel" }));
-    await page().reload();
+    await reload();
     await input().fill("Draw a house");
     await input().press("Enter");
     await page().getByText("Cmd Enter tells the agent now").waitFor();
