@@ -10,9 +10,9 @@ import { root } from "./repository.ts";
  */
 const LIMITS: Readonly<Record<string, number>> = {
   // Asked turns have an adapter of their own, with the kind of their work. Senders of webhooks have their routes and records. Runs of
-  // workflows wait in lists: for turns, and for further triggers. Memories and prompts of agents, and events for which workflows wait, have their
-  // routes and records.
-  "`createApp(local)`": 344, // 300
+  // workflows wait in lists: for turns, and for further triggers. Memories and prompts of agents, events for which workflows wait, and what
+  // users say to running turns have their routes and records.
+  "`createApp(local)`": 347, // 300
   "a same-protocol call": 59, // 45
   // What is made valid for a model stands in a file for each part: names, ids, schemas, images, thinking. A refused part is left out once.
   "a converted call": 88, // 65
