@@ -1,6 +1,6 @@
 import { ports } from "@portico/core";
 import { workflowErrors } from "../contracts/errors.ts";
-import { hasNoResults } from "../runs/resumable-results.ts";
+import { hasNoResults, readParametersTaken } from "../runs/resumable-results.ts";
 import { newRunId } from "../runs/run-id.ts";
 import type { RunRecord } from "../runs/run-record.ts";
 import { doneNode, planResume, type ResumePlan } from "../service/plan-resume.ts";
@@ -13,8 +13,6 @@ import {
   type WorkflowHandlers,
   type WorkflowServices,
 } from "./workflow-services.ts";
-import { readChunks } from "../runs/ledger.ts";
-import type { ParametersTaken } from "../runs/ledger-entry.ts";
 import { startedOrEnded } from "./history.ts";
 import { runOfGrant, startOnce } from "./start.ts";
 
@@ -94,7 +92,7 @@ export function rerun(services: WorkflowServices): WorkflowHandlers["rerun"] {
       if (known) return await startedOrEnded(services, { head, signal, ...call }, known);
       const definition = runtime.catalogue.find(run.workflowId);
       if (!definition) throw workflowErrors.workflow_not_found();
-      const taken = await firstEntry(log, run.runId);
+      const taken = await readParametersTaken(log, run.runId);
       if (!taken) throw notResumable("its parameters are not stored");
       const opened = await openParameters(runtime.keeper, run.runId, taken);
       const left = new Set(without);
@@ -141,12 +139,4 @@ function shownPlan({ definition, kept, repeated, done, compared }: ResumePlan) {
     ...{ changed: [...changed], added: [...added], removed: [...removed] },
     ...(done !== undefined && { done }),
   };
-}
-
-async function firstEntry(log: ports.EventLog, runId: string): Promise<ParametersTaken | undefined> {
-  for await (const { entries } of readChunks(log, runId, { limit: 1 })) {
-    const [first] = entries;
-    return first?.kind === "parameters" && !first.isLeftOut ? first : undefined;
-  }
-  return undefined;
 }

@@ -8,21 +8,28 @@ import {
   nodeAt,
   outermost,
 } from "../definition/definition.ts";
-import { readEntries } from "./ledger.ts";
+import { readChunks, readEntries } from "./ledger.ts";
 import { LOOP_EXHAUSTED, type NodeEnded, type ParametersTaken } from "./ledger-entry.ts";
 import type { RunRecord } from "./run-record.ts";
 import { isTerminal } from "../contracts/run-state.ts";
 
 /** Facts of an ended run that decide what a run which resumes it does. */
 export interface ResumableResults {
-  /** Absent if they were too large for the history. */
-  readonly parameters: ParametersTaken | undefined;
   /** Ids of the nodes that keep their results. */
   readonly finished: ReadonlySet<string>;
   /** Ids of the nodes that had started and did not finish, in order. The nodes inside a `map` or `loop` come after it. */
   readonly unfinished: readonly string[];
   /** Whether the result of a completed node is not stored in a form that can be used again, because it was too large. */
   readonly isPartial: boolean;
+}
+
+/** The parameters of a run, as its history has them. Undefined if they were too large for it. Throws LogUnavailable. */
+export async function readParametersTaken(log: ports.EventLog, runId: string): Promise<ParametersTaken | undefined> {
+  for await (const { entries } of readChunks(log, runId, { limit: 1 })) {
+    const [first] = entries;
+    return first?.kind === "parameters" && !first.isLeftOut ? first : undefined;
+  }
+  return undefined;
 }
 
 /** Reads the history of an ended run. Throws LogUnavailable. */
@@ -33,15 +40,13 @@ export async function readResumableResults(
     definition,
     repeat = [],
     signal,
-  }: { readonly definition: Definition; readonly repeat?: readonly string[]; readonly signal: AbortSignal },
+  }: { readonly definition: Definition; readonly repeat?: readonly string[] | undefined; readonly signal: AbortSignal },
 ): Promise<ResumableResults> {
   const repeated = new Set(repeat);
   const finished = new Set<string>();
   const begun = new Set<string>();
-  let parameters: ParametersTaken | undefined;
   let isPartial = false;
   for await (const entry of readEntries(log, runId, signal)) {
-    if (entry.kind === "parameters" && !entry.isLeftOut) parameters ??= entry;
     // It belongs to the failure, which the resume mends.
     if (outermost(entry.nodeId) === ON_FAILURE && definition.onFailure) continue;
     // Another definition than that of the run may not have the node.
@@ -57,7 +62,7 @@ export async function readResumableResults(
   function forgetInside(loop: string): void {
     for (const ids of [finished, begun]) for (const id of ids) if (id.startsWith(`${loop}[`)) ids.delete(id);
   }
-  return { parameters, finished, unfinished: [...begun].filter((id) => !finished.has(id)), isPartial };
+  return { finished, unfinished: [...begun].filter((id) => !finished.has(id)), isPartial };
 }
 
 /** Of a loop that failed by itself, and not by a loop inside of it. */

@@ -5,7 +5,7 @@ import { type Definition, type Graph, nodeAt, outermost, withDependents } from "
 import type { Catalogue } from "../definition/open-catalogue.ts";
 import type { ReadWritten } from "../definition/read-definitions.ts";
 import type { EvaluateBeside } from "../expressions/expression-thread.ts";
-import { isResumableEnd, readResumableResults, type ResumableResults } from "../runs/resumable-results.ts";
+import { isResumableEnd, readParametersTaken, readResumableResults, type ResumableResults } from "../runs/resumable-results.ts";
 import type { ResumedRun, RunRecord } from "../runs/run-record.ts";
 import type { StoredDefinitions } from "../runs/stored-definitions.ts";
 import type { SecretKeeper } from "../secrecy/secret-keeper.ts";
@@ -89,13 +89,13 @@ async function planOf(
   if (version !== undefined && version !== definition.hash) throw workflowErrors.resume_plan_outdated();
   const { log, keeper } = planning;
   const { runId } = run;
-  const before = await readResumableResults(log, runId, { definition, signal });
-  if (!before.parameters) throw notResumable("a value is too large to be stored");
-  const parameters = await openParameters(keeper, runId, before.parameters);
+  const taken = await readParametersTaken(log, runId);
+  if (!taken) throw notResumable("a value is too large to be stored");
+  const parameters = await openParameters(keeper, runId, taken);
   const isOther = definition.hash !== run.definition;
   const read = isOther ? await readParameters(planning, definition, parameters) : undefined;
   const compared = read && (await comparedNodes(planning, run, { definition, parameters, now: read.value }));
-  const results = compared ? await readResumableResults(log, runId, { definition, repeat: compared.unfit, signal }) : before;
+  const results = await readResumableResults(log, runId, { definition, repeat: compared?.unfit, signal });
   if (results.isPartial) throw notResumable("a value is too large to be stored");
   const { repeat = [], done } = choose(definition, results, { from, as, unfit: compared?.unfit ?? [] });
   const repeated = new Set(repeat);
@@ -120,7 +120,7 @@ export async function planChild(
   // The step of the parent's node that asks for it is not aborted.
   const { signal } = new AbortController();
   if (definition.hash === earlier.definition) return resumedRun(earlier, { newId: order.runId, isCurrent: true });
-  const { parameters: taken } = await readResumableResults(planning.log, earlier.runId, { definition, signal });
+  const taken = await readParametersTaken(planning.log, earlier.runId);
   const parameters = taken && (await openParameters(planning.keeper, earlier.runId, taken).catch(undefinedIfUnreadable));
   const compared = await comparedNodes(planning, earlier, { definition, parameters, now });
   const results = await readResumableResults(planning.log, earlier.runId, { definition, repeat: compared.unfit, signal });
