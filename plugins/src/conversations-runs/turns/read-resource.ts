@@ -32,8 +32,8 @@ export function resourceTools(
       signal.throwIfAborted();
       if (toolId !== READ_RESOURCE) throw new ports.ToolNotFound(`There is no tool "${toolId}" here`);
       const parsed = v.safeParse(readArguments, args);
-      if (!parsed.success || !resources.includes(parsed.output.resource))
-        throw new ports.ToolArgumentsInvalid("expected resource, and perhaps values and offset");
+      // Which resources it may be is in the schema, by which the arguments were checked before.
+      if (!parsed.success) throw new ports.ToolArgumentsInvalid("expected resource, and perhaps values and offset");
       const { resource, values, offset } = parsed.output;
       const source = sources.find((each) => each.readResource && each.owns?.(resource));
       if (!source) return { content: [text("No source has this resource")], isError: true };
