@@ -47,9 +47,11 @@ async function open(checkout: string, dataDir: string): Promise<string> {
   stores = await load("adapters/src/records/sqlite/store.ts");
   const engine = createScriptedEngine();
   // As an agent with a model, but one that answers at once.
-  engine.otherwise(async (_turn, { step, say }) => {
+  engine.otherwise(async (_turn, { step, say, steering }) => {
+    await steering?.();
     await step("model-1", async () => ({ text: "done" }), { repeatable: true });
     await say({ type: "text", delta: "done" });
+    await steering?.();
   });
   service = await startAgentService({ dataDir, engine, telemetry: openTelemetry({ level: "silent", format: "json" }) });
   return service.url;

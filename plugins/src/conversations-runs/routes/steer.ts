@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { ports, writeAgain } from "@portico/core";
 import { agentErrors } from "../errors.ts";
 import { STEERING_MESSAGES } from "../limits.ts";
-import { type ClientRequest, isOpenRequest, requestKey, type SteeringMessage } from "../requests/client-requests.ts";
+import { isOpenRequest, requestKey, type SteeringMessage } from "../requests/client-requests.ts";
 import type { ConversationHandlers, ConversationServices } from "./conversation-services.ts";
 
 /**
@@ -21,7 +21,7 @@ export function steerQuery(services: ConversationServices): ConversationHandlers
       const { turnId, agentId, stop, steering = [] } = found.value;
       const known = steering.find(({ id }) => id === messageId);
       if (known && known.digest !== digest) throw agentErrors.CLIENT_REQUEST_BODY_MISMATCH();
-      if (known) return { turnId, status: statusOf(known, found.value), duplicate: true as const };
+      if (known) return { turnId, status: statusOf(known), duplicate: true as const };
       if (!isOpenRequest(found.value) || stop !== undefined) throw agentErrors.turn_ended();
       if (steering.length >= STEERING_MESSAGES) throw agentErrors.too_many_messages();
       if (!(await isSteerable(services, agentId))) throw agentErrors.steering_unsupported();
@@ -37,9 +37,8 @@ export function steerQuery(services: ConversationServices): ConversationHandlers
   };
 }
 
-function statusOf({ isTaken }: SteeringMessage, request: ClientRequest): "pending" | "taken" | "not_taken" {
-  // A process of an earlier version, which tells agents nothing, ends its turns without a word about their messages.
-  if (isTaken === undefined) return isOpenRequest(request) ? "pending" : "not_taken";
+function statusOf({ isTaken }: SteeringMessage): "pending" | "taken" | "not_taken" {
+  if (isTaken === undefined) return "pending";
   return isTaken ? "taken" : "not_taken";
 }
 

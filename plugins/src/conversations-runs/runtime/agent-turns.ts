@@ -3,6 +3,8 @@ import { agentRuntime } from "./agent-runtime.ts";
 import { backgroundTurns } from "./background-turns.ts";
 import { agentTurnsConfig } from "../config.ts";
 
+export { MEMORY_TOOLS } from "../memory/memory-tools.ts";
+
 /**
  * Agents that have turns, and no calls: for apps whose workflows or webhooks give turns to agents, and whose users do not talk to them. Fills the port
  * `backgroundTurns`, and `realtime` where the app has no other adapter for it. `conversationsRuns` stands in its place where users do.

@@ -9,7 +9,7 @@ import { type Adapter, type App, createApp, type ports, Secret } from "@portico/
 import type { CallResult } from "@portico/core/client";
 import { type SchemaChecks, withoutByteOrderMark } from "@portico/core/kit";
 import { conversationsRuns } from "@portico/plugins/conversations-runs";
-import { noClients } from "@portico/plugins/conversations-runs/agent-turns";
+import { MEMORY_TOOLS, noClients } from "@portico/plugins/conversations-runs/agent-turns";
 import type { conversationsRunsContract } from "@portico/plugins/conversations-runs/contract";
 import { silentTelemetry } from "../cases/silent-telemetry.ts";
 import { type AgentCase, type AgentCases, TURN_ENDS } from "./case-file.ts";
@@ -93,6 +93,7 @@ export async function runAgentCase(test: AgentCase, given: AgentCaseGiven): Prom
     limitMs = CASE_MS,
   } = given;
   const { provider = SCRIPTED, model = SCRIPTED } = agent.definition;
+  // The tools of a memory are executed on an empty one, unless the case answers one of them.
   const remembered = MEMORY_TOOLS.filter((toolId) => Object.hasOwn(test.tools, toolId));
   const named = [...agent.definition.tools, ...remembered];
   const answers = test.model ?? [];
@@ -283,9 +284,6 @@ function added(before: FoundTurn, last: FoundTurn): FoundTurn {
     durationMs: before.durationMs + last.durationMs,
   };
 }
-
-/** Of an agent that remembers its user. They are executed on an empty memory, unless the case answers one of them. */
-const MEMORY_TOOLS: readonly string[] = ["ListMemory", "ReadMemory", "WriteMemory", "EraseMemory"];
 
 /** The same `agent.json` with other values. */
 function withChanges(text: string, changes: object): string {
