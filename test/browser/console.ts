@@ -48,6 +48,15 @@ export interface OpenConsole extends AsyncDisposable {
 /** The interval at which a page reloads its data, short so that no test waits for it. */
 const REFRESH_MS = 200;
 
+/** The environment and the configuration of a service whose only model, `large`, is at a fake upstream of the Messages format. */
+export function withFakeModel({ baseUrl }: { readonly baseUrl: string }): Pick<ConsoleOptions, "env" | "config"> {
+  const provider = { id: "main", type: "fake", protocol: "messages", baseUrl, models: ["large"] };
+  return {
+    env: { UPSTREAM_KEY: "key-of-the-upstream" },
+    config: { providers: [{ ...provider, credential: { env: "UPSTREAM_KEY" } }] },
+  };
+}
+
 export const PHONE = { width: 390, height: 844 };
 export const DESKTOP = { width: 1280, height: 860 };
 

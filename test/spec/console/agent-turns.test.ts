@@ -3,7 +3,7 @@ import type { Locator, Page, Request, WebSocketRoute } from "../../browser/chrom
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { answerEvents } from "../../harness/answer-events.ts";
 import { findChromium, useChromium } from "../../browser/chromium.ts";
-import { findingsInEveryLook, type OpenConsole, openConsole } from "../../browser/console.ts";
+import { findingsInEveryLook, type OpenConsole, openConsole, withFakeModel } from "../../browser/console.ts";
 import { type FakeUpstream, startFakeUpstream } from "../../harness/fake-upstream.ts";
 import { createGate } from "../../harness/gate.ts";
 import { messagesEvents } from "../../harness/stream-scripts.ts";
@@ -20,19 +20,7 @@ describe.skipIf(findChromium() === undefined)("turns of an agent in the web cons
     opened = await openConsole({
       browser: browser(),
       files: { "agents/helper/agent.json": { name: "Helper" } },
-      env: { UPSTREAM_KEY: "key-of-the-upstream" },
-      config: {
-        providers: [
-          {
-            id: "main",
-            type: "fake",
-            protocol: "messages",
-            baseUrl: upstream.baseUrl,
-            credential: { env: "UPSTREAM_KEY" },
-            models: ["large"],
-          },
-        ],
-      },
+      ...withFakeModel(upstream),
     });
     await page().routeWebSocket(/socket\.io/, (socket) => {
       socket.connectToServer();

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { findChromium, useChromium } from "../../browser/chromium.ts";
-import { findingsInEveryLook, type OpenConsole, openConsole, PHONE } from "../../browser/console.ts";
+import { findingsInEveryLook, type OpenConsole, openConsole, PHONE, withFakeModel } from "../../browser/console.ts";
 import { type FakeUpstream, startFakeUpstream } from "../../harness/fake-upstream.ts";
 import { createGate } from "../../harness/gate.ts";
 import { messagesEvents } from "../../harness/stream-scripts.ts";
@@ -15,15 +15,7 @@ describe.skipIf(findChromium() === undefined)("branches of a conversation in the
     opened = await openConsole({
       browser: browser(),
       files: { "agents/helper/agent.json": { name: "Helper" } },
-      env: { UPSTREAM_KEY: "key-of-the-upstream" },
-      config: {
-        providers: [
-          {
-            ...{ id: "main", type: "fake", protocol: "messages", baseUrl: upstream.baseUrl, models: ["large"] },
-            credential: { env: "UPSTREAM_KEY" },
-          },
-        ],
-      },
+      ...withFakeModel(upstream),
       context: { permissions: ["clipboard-read", "clipboard-write"] },
     });
   });
