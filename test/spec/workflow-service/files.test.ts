@@ -361,7 +361,7 @@ describe("files of a run", () => {
   });
 
   it("of a failed attempt is removed also if it is stored while the attempt ends, and its place is free again", async () => {
-    const [stored, ended] = [createGate(), createGate()];
+    const [stored, ended, removed] = [createGate(), createGate(), createGate()];
     const failsEarly = defineWorkflowNode({
       name: "workflow-nodes/fails-early",
       needs: {},
@@ -385,19 +385,24 @@ describe("files of a run", () => {
       { adapters: [failsEarly()], runtime: { files: { maxRunBytes: small.length } } },
     );
     const runFiles = service.app.port(workflowRuntime).files!;
-    const { save } = runFiles;
+    const { save, unlink } = runFiles;
     runFiles.save = async (...given) => {
       const file = await save(...given);
       stored.open();
       await ended.opened;
       return file;
     };
+    runFiles.unlink = async (...given) => {
+      await unlink(...given);
+      removed.open();
+    };
     const runId = await service.trigger("w");
     expect((await service.until("w", runId, ({ status }) => status === "waiting_human")).files).toHaveLength(1);
     ended.open();
-    await service.until("w", runId, ({ files }) => files === undefined);
-    // The bytes are removed after the record.
-    await expect.poll(() => blobsOf(service)).toEqual([]);
+    // Its place is free when the record, the bytes and the note of their removal are gone.
+    await removed.opened;
+    expect((await service.until("w", runId, () => true)).files).toBeUndefined();
+    expect(await blobsOf(service)).toEqual([]);
     const executionGrantId = await service.grant({ workflowId: "w" });
     await service.call(
       "POST",
