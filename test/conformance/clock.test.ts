@@ -22,6 +22,11 @@ clockConformance("manual", () => {
   return { adapter: manualClock({ clock }), pass: clock.advance };
 });
 
+clockConformance("manual, with jumps", () => {
+  const clock = createManualClock();
+  return { adapter: manualClock({ clock }), pass: clock.jump };
+});
+
 describe("clock/manual", () => {
   it("stays at its given time", async () => {
     const { port: clock } = await openAdapter(manualClock({ startAt: "2031-02-03T04:05:06.007Z" }));
@@ -58,6 +63,28 @@ describe("clock/manual", () => {
     clock.after(25, () => seen.push("between"));
     await clock.advance(30);
     expect(seen).toEqual(["round 1", "round 2", "between", "round 3"]);
+  });
+
+  it("runs each due timer once in a jump, in order and at the new time", async () => {
+    const clock = createManualClock();
+    const start = clock.now();
+    const seen: [name: string, ms: number][] = [];
+    const every = (): void => {
+      seen.push(["interval", clock.now() - start]);
+      clock.after(10, every);
+    };
+    clock.after(10, every);
+    clock.after(20, () => seen.push(["between", clock.now() - start]));
+    clock.after(5, () => seen.push(["first", clock.now() - start]));
+    await Promise.all([clock.jump(1000), clock.jump(9)]);
+    expect(seen).toEqual([
+      ["first", 1000],
+      ["interval", 1000],
+      ["between", 1000],
+    ]);
+    await clock.advance(1);
+    expect(seen.at(-1)).toEqual(["interval", 1010]);
+    expect(seen).toHaveLength(4);
   });
 
   it("adds up calls of advance that are not awaited", async () => {

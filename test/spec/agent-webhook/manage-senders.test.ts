@@ -251,7 +251,7 @@ it("a delivery is known also after the engine has forgotten its turn", async () 
   const accepted = { accepted: true, agentId: "helper", event: "deploy" };
   expect(await answer()).toEqual(accepted);
   await expect.poll(() => service.engine.played).toEqual(["Deploy 1"]);
-  await clock.advance(10 * 60_000);
+  await clock.jump(10 * 60_000);
   expect(await answer()).toEqual({ ...accepted, duplicate: true });
   expect(service.engine.played).toEqual(["Deploy 1"]);
 });

@@ -190,9 +190,9 @@ it("bytes of an upload that was never confirmed are removed after a day; accepte
   vi.spyOn(timed.app.port(ports.blobs), "remove").mockRejectedValueOnce(new ports.BlobsUnavailable("The disk is away"));
   expect(told(await timed.upload("owner", PATH, { bytes: "" }))).toEqual([400, "attachment_empty"]);
   expect(kept(timed.filesDir)).toHaveLength(2);
-  await clock.advance(23 * HOUR);
+  await clock.jump(23 * HOUR);
   expect(kept(timed.filesDir)).toHaveLength(2);
-  await clock.advance(2 * HOUR);
+  await clock.jump(2 * HOUR);
   await expect.poll(() => kept(timed.filesDir)).toHaveLength(1);
 });
 

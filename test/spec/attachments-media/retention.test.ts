@@ -56,7 +56,7 @@ const later = async (killed: Service, ms: number, options: FilesServiceOptions =
 };
 /** Lets this time pass, and then as many hours as it takes until a sweep has removed this attachment. */
 const passUntilRemoved = async (service: Service, hours: number, file: { attachmentId: string }) => {
-  await service.clock.advance(hours * HOUR);
+  await service.clock.jump(hours * HOUR);
   const status = async () => {
     await service.clock.advance(HOUR / 60);
     return statusOf(service, file);
@@ -68,7 +68,7 @@ describe("attachments that were not used for as long as they are kept", () => {
   it("are removed, with their bytes, while newer ones stay", async () => {
     await using service = await start();
     const old = await attach(service, "old");
-    await service.clock.advance(1.5 * HOUR);
+    await service.clock.jump(1.5 * HOUR);
     const young = await attach(service, "young");
     await passUntilRemoved(service, 0.5, old);
     expect(await statusOf(service, young)).toBe(200);
@@ -85,7 +85,7 @@ describe("attachments that were not used for as long as they are kept", () => {
       expect(await attachments.add({ ...about, attachmentId: crypto.randomUUID() }, [])).toBeUndefined();
     expect((await service.upload("owner", "/api/attachments", { bytes: "x" })).body.error).toBe("attachment_limit");
     const other = await attach(service, "another user's", "member");
-    await service.clock.advance(2 * HOUR);
+    await service.clock.jump(2 * HOUR);
     const left = async () => {
       await service.clock.advance(HOUR / 60);
       const counts: number[] = [];
@@ -105,7 +105,7 @@ describe("attachments that were not used for as long as they are kept", () => {
     const first = await start({ keeping: {} });
     const [old, media] = [await attach(first, "old"), await picture(first)];
     await using service = await later(first, 10 * 365 * 24 * HOUR, { keeping: {} });
-    await service.clock.advance(2 * HOUR);
+    await service.clock.jump(2 * HOUR);
     expect(await statusOf(service, old)).toBe(200);
     const links = await service.call("owner", "POST", "/api/media/access-urls", { mediaIds: [media] });
     expect(links.body.missing).toEqual([]);
@@ -159,7 +159,7 @@ describe("attachments that were not used for as long as they are kept", () => {
   it("count from the last query that used them", async () => {
     await using service = await start();
     const [used, unused] = [await attach(service, "used"), await attach(service, "unused")];
-    await service.clock.advance(1.5 * HOUR);
+    await service.clock.jump(1.5 * HOUR);
     const client = await service.connect("owner");
     await expect.poll(() => client.socket.connected).toBe(true);
     const { clientRequestId } = await client.start("Look", {}, { fileReferences: [used.fileReference] });

@@ -112,7 +112,7 @@ describe("credentials of a role", () => {
     const replies = await Promise.all(Array.from({ length: 20 }, () => proxy.post(path, ASK)));
     expect(replies.map(({ status }) => status)).toEqual(Array(20).fill(200));
     expect(reads).toBe(1);
-    await clock.advance(HOUR - 4 * 60_000);
+    await clock.jump(HOUR - 4 * 60_000);
     expect((await proxy.post(path, ASK)).status).toBe(200);
     expect(await tokenOf(21)).toBe("session-token-1");
     await expect.poll(() => reads).toBe(2);
@@ -125,7 +125,7 @@ describe("credentials of a role", () => {
   it("that have ended are used for no call", async () => {
     await using proxy = await startWith();
     expect((await proxy.post(path, ASK)).status).toBe(200);
-    await clock.advance(HOUR + 1);
+    await clock.jump(HOUR + 1);
     expect((await proxy.post(path, ASK)).status).toBe(200);
     expect(await tokenOf(2)).toBe("session-token-2");
   });
@@ -134,7 +134,7 @@ describe("credentials of a role", () => {
     await using proxy = await startWith();
     expect((await proxy.post(path, ASK)).status).toBe(200);
     isAway = true;
-    await clock.advance(HOUR - 60_000);
+    await clock.jump(HOUR - 60_000);
     expect((await proxy.post(path, ASK)).status).toBe(200);
     await expect.poll(() => reads).toBeGreaterThan(1);
     await clock.advance(60_000);

@@ -201,7 +201,7 @@ describe("tokens of Microsoft Entra", () => {
       "Bearer entra-token-1",
       undefined,
     ]);
-    await clock.advance(3_600_000);
+    await clock.jump(3_600_000);
     await (await proxy.post("/v1/messages", ask)).text();
     expect(asked).toEqual(Array(2).fill("https://ai.azure.com/.default"));
   });

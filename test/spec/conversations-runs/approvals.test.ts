@@ -435,7 +435,7 @@ describe("a turn that waits ends without a decision", () => {
     const reasons = [];
     for (takesMs of [25_000, 50_000]) {
       const { clientRequestId, runId, call } = await asked("use erase and slow");
-      await clock.advance(60 * 60_000);
+      await clock.jump(60 * 60_000);
       expect((await decide(runId, call.callId, { decision: "approve" })).status).toBe(200);
       reasons.push((await client.ended(clientRequestId)).data.terminal.reason);
     }

@@ -136,7 +136,7 @@ describe("runs whose last turn ended long ago (`agent.keepRuns`)", () => {
   it("stay forever if no time is set", async () => {
     const { runId } = await played(await connected(), "for ever");
     await later(3650 * DAY, { runtime: {} });
-    await clock.advance(HOUR);
+    await clock.jump(HOUR);
     expect(await listed()).toEqual([runId]);
   });
 

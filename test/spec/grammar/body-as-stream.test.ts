@@ -139,7 +139,7 @@ describe.each(hostKinds)("a body as a stream on a %s host", (kind) => {
     // More than there is room for: the caller waits for us.
     for (let count = 0; count < 4; count++) body.send("x".repeat(100_000));
     await service.holding;
-    await service.clock.advance(600_000);
+    await service.clock.jump(600_000);
     service.goOn();
     body.end();
     expect(await (await answer).json()).toMatchObject({ size: 400_000 });

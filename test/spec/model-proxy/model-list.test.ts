@@ -120,7 +120,7 @@ describe.each(["node", "fetch"] as const)("GET /v1/models (2.2, 4.1) on a %s hos
     });
     const listing = list(proxy, "main");
     await upstream.request();
-    await clock.advance(600_000);
+    await clock.jump(600_000);
     expect(rows(await listing)).toEqual(["test-vendor/m-1"]);
   });
 

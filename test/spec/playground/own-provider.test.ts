@@ -34,10 +34,10 @@ describe("a provider that has to be signed in to", () => {
   it("is signed in to once for concurrent callers, and again before the token expires", async () => {
     const { send, sent, clock, close } = await open(counting());
     await Promise.all([send(), send(), send()]);
-    await clock.advance(HOUR_MS / 2);
+    await clock.jump(HOUR_MS / 2);
     await send();
     expect(sent()).toEqual(Array(4).fill("Bearer token-1"));
-    await clock.advance(HOUR_MS / 2 - 1_000);
+    await clock.jump(HOUR_MS / 2 - 1_000);
     await send();
     expect(sent().at(-1)).toBe("Bearer token-2");
     await close();
@@ -46,7 +46,7 @@ describe("a provider that has to be signed in to", () => {
   it("hides the token that it has, and the one before", async () => {
     const { port, send, clock, close } = await open(counting());
     await send();
-    await clock.advance(HOUR_MS);
+    await clock.jump(HOUR_MS);
     await send();
     expect(port.redact("token-1 and token-2")).toBe("*** and ***");
     await close();

@@ -140,7 +140,7 @@ describe("a callback node", () => {
     await using service = await startPaid(hook, { clock, definitions: { "paid.json": definition } });
     const { runId, path, until } = await waitingCallback(service, hook);
     expect(Date.parse(until)).toBe(clock.now() + 3_600_000);
-    await clock.advance(3_600_000);
+    await clock.jump(3_600_000);
     await service.until("paid", runId, ({ nodeResults }) => nodeResults.hold?.status === "running");
     expect((await sendEvent(service, path, {})).body.code).toBe("callback_ended");
     service.nodes.gate("hold").open();
@@ -152,7 +152,7 @@ describe("a callback node", () => {
     const clock = createManualClock();
     await using service = await startPaid(hook, { clock }, { timeout: "1h" }, { retry: { attempts: 2, delay: "1s" } });
     const first = await waitingCallback(service, hook);
-    await clock.advance(3_600_000);
+    await clock.jump(3_600_000);
     await expect
       .poll(async () => {
         await clock.advance(1000);

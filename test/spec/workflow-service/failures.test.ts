@@ -129,7 +129,7 @@ describe("`onFailure` of a definition", () => {
       .toBe("failed");
     expect((await service.detail("w", runId)).nodeResults.onFailure).toMatchObject({ status: "completed", attempts: 3 });
     expect((await service.detail("slow", slow)).status).toBe("running");
-    await clock.advance(600_000);
+    await clock.jump(600_000);
     const ended = await service.ended("slow", slow);
     expect(ended).toMatchObject({
       status: "failed",

@@ -567,7 +567,7 @@ describe("files of a run", () => {
     const { file } = resumed.nodeResults.get.outputs.file;
     expect((await download(service, failed, file)).status).toBe(404);
     expect((await download(service, resumed, file)).status).toBe(200);
-    await clock.advance(3_600_000);
+    await clock.jump(3_600_000);
     await sweep(signal);
     await sweep(signal);
     expect((await download(service, resumed, file)).status).toBe(404);

@@ -366,7 +366,7 @@ describe("removed runs", () => {
     const runId = await own.trigger("order", { order: "A-1" });
     await own.ended("order", runId);
     expect(await tagsOf(own, runId)).toHaveLength(4);
-    await clock.advance(2 * 3_600_000);
+    await clock.jump(2 * 3_600_000);
     const left = async () => {
       await own.app.port(workflowRuntime).sweep(new AbortController().signal);
       return tagsOf(own, runId);

@@ -215,9 +215,9 @@ describe("a gate (open points 8; workflow.md)", () => {
     await using service = await startWorkflowService({ definitions: { "gated.json": timed }, clock });
     const { runId, detail } = await waiting(service, {});
     expect(Date.parse(detail.humanGate.expiresAt) - Date.parse(detail.humanGate.requestedAt)).toBe(3600_000);
-    await clock.advance(1800_000);
+    await clock.jump(1800_000);
     expect((await service.detail("gated", runId)).status).toBe("waiting_human");
-    await clock.advance(1800_000);
+    await clock.jump(1800_000);
     expect(await service.ended("gated", runId)).toMatchObject({ status: "completed", finalOutputs: { decision: "approve" } });
   });
 

@@ -42,16 +42,16 @@ describe("the time of a run (workflow.md: waiting for a person is not counted)",
     const first = await startWorkflowService({ definitions: { "w.json": gated }, clock, dataDir: folder.path });
     const runId = await first.trigger("w");
     await first.until("w", runId, ({ status }) => status === "waiting_human");
-    await clock.advance(3 * HOUR);
+    await clock.jump(3 * HOUR);
     await first.close();
 
     await using second = await startWorkflowService({ dataDir: folder.path, clock });
-    await clock.advance(HOUR);
+    await clock.jump(HOUR);
     expect((await second.detail("w", runId)).status).toBe("waiting_human");
     expect((await approve(second, "w", runId, { nodeId: "ok" })).status).toBe(200);
     await second.until("w", runId, ({ nodeResults }) => nodeResults.after?.status === "running");
     await pass(clock, 20 * 60_000, async () => (await second.detail("w", runId)).humanGate?.nodeId === "again");
-    await clock.advance(5 * HOUR);
+    await clock.jump(5 * HOUR);
     expect((await approve(second, "w", runId, { nodeId: "again" })).status).toBe(200);
     expect(await second.ended("w", runId)).toMatchObject({ status: "completed", finalOutputs: { done: "done" } });
     await second.close();
@@ -64,10 +64,10 @@ describe("the time of a run (workflow.md: waiting for a person is not counted)",
     await using service = await startWorkflowService({ definitions: { "w.json": definition }, clock });
     const runId = await service.trigger("w");
     await service.until("w", runId, ({ status }) => status === "waiting_human");
-    await clock.advance(3 * HOUR);
+    await clock.jump(3 * HOUR);
     expect((await approve(service, "w", runId)).status).toBe(200);
     await service.until("w", runId, ({ nodeResults }) => nodeResults.after?.status === "running");
-    await clock.advance(14 * 60_000);
+    await clock.jump(14 * 60_000);
     expect((await service.detail("w", runId)).status).toBe("running");
     const status = async () => {
       await clock.advance(60_000);

@@ -21,7 +21,7 @@ async function start(options: WorkflowServiceOptions = {}) {
 
 /** Lets time pass, and what is done every hour be done then. */
 const pass = async ({ app, clock }: { readonly app: App; readonly clock: ManualClock }, hours: number) => {
-  await clock.advance(hours * HOUR);
+  await clock.jump(hours * HOUR);
   await app.port(workflowRuntime).sweep(new AbortController().signal);
 };
 /** The same stores, so much later, under another process. */
@@ -124,7 +124,7 @@ describe("runs that ended long ago (`keepRuns`)", () => {
     await using service = await start();
     await ended(service, "quick");
     const left = async () => {
-      await service.clock.advance(HOUR);
+      await service.clock.jump(HOUR);
       return listed(service, "quick");
     };
     await expect.poll(left).toEqual([]);
@@ -237,7 +237,7 @@ describe("a removal that is cut short", () => {
     };
     refuse(service.app.port(ports.records), "batch");
     refuse(service.app.port(ports.log), "remove");
-    await service.clock.advance(3 * HOUR);
+    await service.clock.jump(3 * HOUR);
     for (let sweeps = 0; sweeps < 2; sweeps++) await pass(service, 0);
     return writes >= cut;
   }

@@ -64,7 +64,7 @@ describe("starting a run by execution grant (4.2; open points 8)", () => {
         "execution_grant_invalid",
       ]);
     }
-    await clock.advance(3_600_000);
+    await clock.jump(3_600_000);
     expect((await ask("k")).body).toMatchObject({ runId: answers[0]!.body.runId, duplicate: true });
     expect((await service.call("GET", "/api/workflow/one/runs")).body.runs).toHaveLength(1);
   });
@@ -75,12 +75,12 @@ describe("starting a run by execution grant (4.2; open points 8)", () => {
     const executionGrantId = await service.grant({ workflowId: "one" });
     const ask = () => service.call("POST", "/api/workflow/run", { executionGrantId, idempotencyKey: "k", workflowId: "one" });
     expect((await ask()).status).toBe(200);
-    await clock.advance(24 * 3_600_000);
+    await clock.jump(24 * 3_600_000);
     expect((await ask()).body.duplicate).toBe(true);
-    await clock.advance(3_600_000);
+    await clock.jump(3_600_000);
     const statusLater = async () => {
       // A sweep that was running before comes again an hour after its end.
-      await clock.advance(3_600_000);
+      await clock.jump(3_600_000);
       return (await ask()).status;
     };
     await expect.poll(statusLater).toBe(403);

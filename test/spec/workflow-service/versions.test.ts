@@ -83,12 +83,12 @@ describe("GET /api/workflow/:id/versions", () => {
     expect(await counts()).toEqual([3]);
     await count();
     expect([await counts(), await stored()]).toEqual([[3], 4]);
-    await clock.advance(HOUR);
+    await clock.jump(HOUR);
     // Stored now: a second count adds none.
     for (let at = 0; at < 2; at++) await count();
     await ended();
     expect([await counts(), await stored()]).toEqual([[4], 5]);
-    await clock.advance(1.5 * HOUR);
+    await clock.jump(1.5 * HOUR);
     await sweep(signal);
     expect([await counts(), await stored()]).toEqual([[1], 1]);
     await count();

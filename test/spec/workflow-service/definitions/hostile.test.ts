@@ -157,7 +157,7 @@ describe("a definition that is read in a thread", () => {
       const fields = { definition: "large.yaml", longerThanMs: 2_000 };
       expect(warned).toEqual([["A workflow definition takes long to read", fields]]);
       // Suspended for an hour.
-      await clock.advance(3_600_000);
+      await clock.jump(3_600_000);
       expect((await reading).problems).toMatchObject([{ line: 2 }, ...Array.from({ length: 199 }, () => ({}))]);
     });
 
