@@ -292,6 +292,18 @@ export function usageConformance(name: string, make: () => UsageSubjectUnderTest
       ]);
     });
 
+    it("gives the values with the most cost a series where the query says so, and without costs those with the most tokens", async () => {
+      const { usage } = await open();
+      for (let call = 0; call < 3; call++) usage.note(agent({ userId: "frequent" })).end(used(1, 0));
+      usage.note(agent({ userId: "large" })).end(used(100, 0));
+      usage.note(agent({ userId: "dear", model: "priced" })).end(used(2, 0));
+      const found = async (query: Partial<ports.UsageSeriesQuery>) =>
+        (await series(usage, { by: "userId", ...query })).series.map(({ value }) => value);
+      expect(await found({ order: "cost" })).toEqual(["dear", "large", "frequent"]);
+      expect(await found({ order: "cost", top: 1 })).toEqual(["dear", undefined]);
+      expect((await found({}))[0]).toBe("frequent");
+    });
+
     it("shows days of several weeks, with what every process counted", async () => {
       const [one, two] = [await open(), await open()];
       const start = subject.now();

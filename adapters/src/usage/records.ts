@@ -1,6 +1,6 @@
 import { defineAdapter, ports, retryWhileStoreAway, type Scope } from "@portico/core";
+import { daysOf } from "@portico/core/kit";
 import type { EndedRequests } from "../telemetry/ended-requests.ts";
-import { daysOf } from "./records/day.ts";
 import { GroupedWrites } from "./records/grouped-writes.ts";
 import { addTo, bucketOf, type Latency, noLatency } from "./records/latency.ts";
 import { createPriceOf } from "./records/prices.ts";
@@ -73,7 +73,7 @@ class RecordedUsage implements ports.Usage {
   readonly #given: Given;
   readonly #stored: ports.Collection<StoredUsage>;
   readonly #life: string;
-  readonly #timeZone: string;
+  readonly timeZone: string;
   readonly #days: ReturnType<typeof daysOf>;
   readonly #priceOf: ReturnType<typeof createPriceOf>;
   readonly #currency: string | undefined;
@@ -91,7 +91,7 @@ class RecordedUsage implements ports.Usage {
     this.#given = given;
     this.#stored = given.records.collection<StoredUsage>({ name: "usage", indexes: { byTime: ["kind", "at"] } });
     this.#life = given.ids.id("");
-    this.#timeZone = timeZone;
+    this.timeZone = timeZone;
     this.#days = daysOf(timeZone);
     this.#priceOf = createPriceOf(prices);
     this.#currency = prices?.currency;
@@ -171,7 +171,7 @@ class RecordedUsage implements ports.Usage {
   async series(query: ports.UsageSeriesQuery): Promise<ports.UsageSeriesReport> {
     await this.#writes.write();
     const found = await readSeries(this.#stored, query, { days: this.#days, priceOf: this.#priceOf });
-    return { ...found, timeZone: this.#timeZone, currency: this.#currency };
+    return { ...found, timeZone: this.timeZone, currency: this.#currency };
   }
 
   ended(work: ports.EndedWork): void {
@@ -179,7 +179,7 @@ class RecordedUsage implements ports.Usage {
   }
 
   async work(query: ports.EndedWorkQuery): Promise<ports.EndedWorkReport> {
-    return { ...(await this.#work.read(query)), timeZone: this.#timeZone };
+    return { ...(await this.#work.read(query)), timeZone: this.timeZone };
   }
 
   async today(): Promise<ports.UsageDay> {
@@ -197,7 +197,7 @@ class RecordedUsage implements ports.Usage {
       subject,
       sums: { ...counts, ...this.#priceOf(subject, since, counts) },
     }));
-    return { since, until: this.#days.endOf(since), groups: [...others, ...own] };
+    return { since, until: this.#days.endOf(since), currency: this.#currency, groups: [...others, ...own] };
   }
 
   /** Counts of the day by processes that are not this one, also by those that have ended. */

@@ -14,4 +14,5 @@ export { registerProcess, type SharedPorts, sharedPorts } from "./other-processe
 export { listenForJobs } from "./listen-for-jobs.ts";
 export { sealAgain, type SealedCollection, type SealedRecord } from "./seal-again.ts";
 export { undefinedAtConflict } from "./store-calls.ts";
+export { type Days, daysOf } from "./zone-days.ts";
 export { withoutByteOrderMark } from "./text.ts";

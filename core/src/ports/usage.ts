@@ -6,6 +6,8 @@ import { definePort, type Port } from "../grammar/port.ts";
  * answer or a credential.
  */
 export interface Usage {
+  /** IANA time zone of days and daily limits. */
+  readonly timeZone: string;
   /**
    * Note a call that is about to be sent. It counts as `unknown` until its usage is reported, also after a kill. Durable when this
    * resolves: calls of one moment share a commit. Waits while the store is away. Rejects with the signal's reason.
@@ -204,8 +206,10 @@ export interface UsageSeriesQuery {
   readonly by?: UsageField | undefined;
   /** Only calls with these values. */
   readonly where?: Partial<UsageSubject> | undefined;
-  /** The values with the most calls have series of their own, at most this number. All others share one. */
+  /** The first values have series of their own, at most this number. All others share one. */
   readonly top: number;
+  /** Which values are first: those with the most calls, or with the most cost. Values of equal cost are compared by their tokens. Default: `calls`. */
+  readonly order?: "calls" | "cost" | undefined;
 }
 
 /** The answer to a query of series. */
@@ -216,7 +220,7 @@ export interface UsageSeriesReport {
   readonly timeZone: string;
   /** The currency of `cost`. Undefined without prices. */
   readonly currency: string | undefined;
-  /** Those with the most calls first, and the shared one last. Empty without calls. */
+  /** In the order of the query, and the shared one last. Empty without calls. */
   readonly series: readonly UsageSeries[];
 }
 
@@ -251,6 +255,8 @@ export interface UsageDay {
   readonly since: number;
   /** When the next day begins, and daily limits with it. */
   readonly until: number;
+  /** The currency of `cost`. Undefined without prices. */
+  readonly currency: string | undefined;
   readonly groups: readonly { readonly subject: UsageSubject; readonly sums: UsageSums }[];
 }
 

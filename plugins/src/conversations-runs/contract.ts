@@ -2,6 +2,7 @@
 import { defineContract, maxCharacters, modelUsage, objectOnly, readParameters, record, reply } from "@portico/core/contract";
 import * as v from "valibot";
 import { approvalRoutes } from "./approval-contract.ts";
+import { budgetRoutes } from "./budget-contract.ts";
 import { turnEvents } from "./channel.ts";
 import { agentEnvelope } from "./envelope.ts";
 import { agentErrors } from "./errors.ts";
@@ -564,6 +565,7 @@ export const conversationsRunsContract = defineContract(
       success: reply.json(v.object({ conversationId: text, cleared: v.literal(true) })),
       errors: { unauthorized, conversation_not_found, registry_unavailable: agentErrors.registry_unavailable },
     },
+    ...budgetRoutes,
     stopTurns: {
       method: "POST",
       path: "/api/users/:userId/stop-turns",

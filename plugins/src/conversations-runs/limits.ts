@@ -209,3 +209,6 @@ export const ABANDONED_AFTER_MS = 5000;
 /** Characters of the id of a run, and of a conversation: a longer one is not looked up. */
 export const RUN_ID_CHARACTERS = 128;
 export const CONVERSATION_ID_CHARACTERS = 128;
+
+/** Limits of a day that one answer tells the use of. */
+export const BUDGETS = 200;

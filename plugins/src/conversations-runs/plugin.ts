@@ -8,6 +8,7 @@ import { conversationsRunsContract } from "./contract.ts";
 import { agentErrors } from "./errors.ts";
 import { listAgents } from "./routes/agents.ts";
 import { askAgent, followQuery } from "./routes/ask.ts";
+import { listBudgets } from "./routes/budgets.ts";
 import { decideApproval, listApprovals, listConsents, revokeConsent } from "./routes/approvals.ts";
 import { chooseBranch, clearConversation, listConversations, listMessages, readRunningTurn } from "./routes/conversations.ts";
 import { memoryCalls } from "./routes/memory.ts";
@@ -75,6 +76,7 @@ export const conversationsRuns = definePlugin({
     chooseBranch: chooseBranch(services),
     runningTurn: readRunningTurn(services),
     clear: clearConversation(services),
+    budgets: listBudgets(services),
     stopTurns: stopTurns(services),
   }),
 });

@@ -1,11 +1,11 @@
 import { ports } from "@portico/core";
-import type { Days } from "./day.ts";
+import type { Days } from "@portico/core/kit";
 import { addLatencies, type Latency, noLatency, percentilesOf } from "./latency.ts";
 import type { createPriceOf } from "./prices.ts";
 import { addSums, noSums, type StoredUsage, storedBetween, wantedOf } from "./read-usage.ts";
 
 const HOUR_MS = 60 * 60_000;
-/** Values that are compared by their calls. Later ones belong to the rest. */
+/** Values that are compared. Later ones belong to the rest. */
 const MOST_VALUES = 10_000;
 
 interface Point {
@@ -16,7 +16,7 @@ interface Point {
 /** The steps and series of a query. Throws UsageTooWide. */
 export async function readSeries(
   usage: ports.Collection<StoredUsage>,
-  { since, until, step, by, where, top }: ports.UsageSeriesQuery,
+  { since, until, step, by, where, top, order = "calls" }: ports.UsageSeriesQuery,
   { days, priceOf }: { readonly days: Days; readonly priceOf: ReturnType<typeof createPriceOf> },
 ): Promise<Pick<ports.UsageSeriesReport, "steps" | "series">> {
   const steps = stepsOf(since, until, step, days);
@@ -28,7 +28,11 @@ export async function readSeries(
   };
 
   // Read twice, so that the memory holds the points of the chosen values alone.
-  const own = await valuesWithMostCalls(stored(), by, top);
+  const weigh = (row: StoredUsage): Weight => {
+    const { calls, inputTokens, outputTokens } = row.counts;
+    return order === "calls" ? [calls, 0] : [priceOf(row.subject, row.at, row.counts).cost, inputTokens + outputTokens];
+  };
+  const own = await firstValues(stored(), { by, top, weigh });
   const places = new Map(steps.map((at, place) => [at, place]));
   const found = new Map<string | undefined, Map<number, Point>>(own.map((value) => [value, new Map()]));
   const rest = new Map<number, Point>();
@@ -48,19 +52,23 @@ export async function readSeries(
   return { steps, series };
 }
 
-async function valuesWithMostCalls(
+/** What values are compared by. The second number counts where the first ones are equal. */
+type Weight = readonly [number, number];
+
+async function firstValues(
   stored: AsyncIterable<StoredUsage>,
-  by: ports.UsageField | undefined,
-  top: number,
+  { by, top, weigh }: Pick<ports.UsageSeriesQuery, "by" | "top"> & { readonly weigh: (row: StoredUsage) => Weight },
 ): Promise<readonly (string | undefined)[]> {
-  const calls = new Map<string | undefined, number>();
-  for await (const { subject, counts } of stored) {
-    const value = by && subject[by];
-    const before = calls.get(value);
-    if (before !== undefined || calls.size < MOST_VALUES) calls.set(value, (before ?? 0) + counts.calls);
+  const weights = new Map<string | undefined, Weight>();
+  for await (const row of stored) {
+    const value = by && row.subject[by];
+    const before = weights.get(value);
+    if (before === undefined && weights.size >= MOST_VALUES) continue;
+    const [first, second] = weigh(row);
+    weights.set(value, [(before?.[0] ?? 0) + first, (before?.[1] ?? 0) + second]);
   }
-  return [...calls]
-    .sort(([, one], [, other]) => other - one)
+  return [...weights]
+    .sort(([, one], [, other]) => other[0] - one[0] || other[1] - one[1])
     .slice(0, top)
     .map(([value]) => value);
 }

@@ -1,5 +1,5 @@
 import { ports } from "@portico/core";
-import type { Days } from "./day.ts";
+import type { Days } from "@portico/core/kit";
 import type { createPriceOf } from "./prices.ts";
 import type { Latency } from "./latency.ts";
 import { type Counts, noCounts } from "./tally.ts";

@@ -1,5 +1,5 @@
 import type { ports } from "@portico/core";
-import type { Days } from "./day.ts";
+import type { Days } from "@portico/core/kit";
 import { addLatencies, addTo, bucketOf, type Latencies, percentilesOf } from "./latency.ts";
 import { GroupedWrites } from "./grouped-writes.ts";
 import { stepsOf } from "./read-series.ts";

@@ -3,18 +3,22 @@ import {
   callFilters,
   defineContract,
   defineErrors,
-  isExistingDay,
   ownerErrors,
   pageEnvelope,
   readParameters,
   reply,
 } from "@portico/core/contract";
 import * as v from "valibot";
+import { rangeParameters } from "../usage/contract.ts";
 
 /** Errors of reading measurements. */
 export const measurementsErrors = {
   ...ownerErrors("Only the instance's owner may read measurements over time"),
   ...defineErrors({
+    invalid_range: {
+      status: 400,
+      message: "A range ends after it begins, and is either a word or has its own beginning and end",
+    },
     too_many_steps: { status: 400, message: "The answer would have too many steps: ask for less time or longer steps" },
   }),
 };
@@ -27,12 +31,9 @@ export const STEPS = ["minute", "hour", "day"] as const;
 /** Kinds of ended work. */
 export const WORK_KINDS = ["turn", "run", "webhook", "request"] as const;
 
-/** ISO 8601 with a zone: others would mean the time of the machine. */
-const time = v.pipe(v.string(), v.isoTimestamp(), v.check(isExistingDay, "a day that exists"), v.toDate());
 /** Which steps and how many series a query wants. */
 const wanted = {
-  from: v.optional(time),
-  to: v.optional(time),
+  ...rangeParameters,
   step: v.optional(v.picklist(STEPS), "hour"),
   top: v.optional(v.pipe(v.string(), v.regex(/^[1-9]\d?$/), v.transform(Number), v.maxValue(20)), "8"),
 };
@@ -95,6 +96,8 @@ export const measurementsContract = defineContract(
       query: readParameters({
         ...wanted,
         by: v.optional(v.picklist(SERIES_FIELDS)),
+        /** Which values have series of their own: those with the most calls, or with the most cost. Without prices, those with the most tokens. */
+        order: v.optional(v.picklist(["calls", "cost"]), "calls"),
         ...callFilters,
       }),
       success: reply.json(

@@ -1,5 +1,7 @@
 import { callerGuard, definePlugin, instanceScheme, ownerGuard, ownerScheme, ports } from "@portico/core";
+import { daysOf } from "@portico/core/kit";
 import * as v from "valibot";
+import { spanOf } from "../usage/range.ts";
 import { measurementsContract, measurementsErrors } from "./contract.ts";
 
 /** What a process counted since its start. */
@@ -20,8 +22,6 @@ export interface Counters {
 export interface Counted {
   counters(): Counters | Promise<Counters>;
 }
-
-const DEFAULT_MS = 24 * 60 * 60_000;
 
 /**
  * `GET /api/measurements`, `GET /api/measurements/work` and `GET /api/counters` on surface `agent`: model calls and ended work over time, and counts
@@ -44,9 +44,11 @@ export const measurements = definePlugin({
     owner: ownerGuard(identity, measurementsErrors),
   }),
   setup: ({ usage, clock }, { counted }) => ({
-    async overTime({ query: { from, to, step, by, top, ...where }, fail }) {
+    async overTime({ query: { range, from, to, step, by, top, order, ...where }, fail }) {
+      const span = spanOf({ range, from, to }, clock.now(), daysOf(usage.timeZone));
+      if (!span) throw fail.invalid_range();
       try {
-        const asked = { ...timeOf(from, to, clock), step, by, top, where };
+        const asked = { since: span.since, until: span.until, step, by, top, order, where };
         const { steps, series, currency, timeZone } = await usage.series(asked);
         return {
           ...(currency !== undefined && { currency }),
@@ -58,9 +60,11 @@ export const measurements = definePlugin({
         throw error instanceof ports.UsageTooWide ? fail.too_many_steps(undefined, undefined, error) : error;
       }
     },
-    async workOverTime({ query: { from, to, ...asked }, fail }) {
+    async workOverTime({ query: { range, from, to, ...asked }, fail }) {
+      const span = spanOf({ range, from, to }, clock.now(), daysOf(usage.timeZone));
+      if (!span) throw fail.invalid_range();
       try {
-        const { steps, series, timeZone } = await usage.work({ ...timeOf(from, to, clock), ...asked });
+        const { steps, series, timeZone } = await usage.work({ since: span.since, until: span.until, ...asked });
         return { timeZone, steps: steps.map((at) => new Date(at).toISOString()), series: series.map(toWorkColumns) };
       } catch (error) {
         throw error instanceof ports.UsageTooWide ? fail.too_many_steps(undefined, undefined, error) : error;
@@ -69,12 +73,6 @@ export const measurements = definePlugin({
     counters: () => counted.counters(),
   }),
 });
-
-/** Without a beginning, a day. */
-function timeOf(from: Date | undefined, to: Date | undefined, clock: ports.Clock) {
-  const until = to?.getTime() ?? clock.now() + 1;
-  return { since: from?.getTime() ?? until - DEFAULT_MS, until };
-}
 
 /** A series of model calls as one list per number, which is what charts draw. */
 function toColumns({ value, isRest, points }: ports.UsageSeries, hasPrices: boolean) {

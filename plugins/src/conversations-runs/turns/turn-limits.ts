@@ -2,6 +2,7 @@ import { type ports, ServiceError } from "@portico/core";
 import type { LimitsByScope } from "../config.ts";
 import { agentErrors } from "../errors.ts";
 import { ADMITTED_COUNTED_MS } from "../limits.ts";
+import { type DayBudgets, type DayLimit, type LimitScope, narrowed, readDayBudgets, usedToday } from "./day-limits.ts";
 import type { OpenTurns } from "./open-turns.ts";
 import type { PlayedTurn } from "./turn.ts";
 import { type StopReason, TurnStopped } from "./turn-failed.ts";
@@ -10,12 +11,11 @@ import { type StopReason, TurnStopped } from "./turn-failed.ts";
 export type Limits = ports.AgentLimits;
 
 type Who = Pick<PlayedTurn, "userId" | "agentId" | "turnId">;
-type Scope = "instance" | "user" | "agent";
 
 /** A limit that is reached. */
 interface Reached {
-  readonly limit: "tokensPerDay" | "moneyPerDay" | "turnsAtOnce";
-  readonly scope: Scope;
+  readonly limit: DayLimit | "turnsAtOnce";
+  readonly scope: LimitScope;
   /** When it ends, in milliseconds since 1970. Undefined if that depends on other turns. */
   readonly endsAt?: number | undefined;
 }
@@ -48,7 +48,10 @@ export function createTurnLimits(given: {
 }) {
   const { usage, agents, clock, openTurns, limits } = given;
 
-  const scopesOf = (who: Who, agent: Limits | undefined): readonly (readonly [Scope, Partial<ports.UsageSubject>, Limits])[] => {
+  const scopesOf = (
+    who: Who,
+    agent: Limits | undefined,
+  ): readonly (readonly [LimitScope, Partial<ports.UsageSubject>, Limits])[] => {
     const { userId, agentId } = who;
     return [
       ["instance", {}, limits.instance ?? {}],
@@ -64,15 +67,9 @@ export function createTurnLimits(given: {
     if (!usage || !scopes.some(isDaily)) return undefined;
     const { groups, until } = await usage.today();
     for (const [scope, where, { tokensPerDay = Infinity, moneyPerDay = Infinity }] of scopes) {
-      let [tokens, money] = [0, 0];
-      for (const { subject, sums } of groups) {
-        if ("userId" in where && subject.userId !== where.userId) continue;
-        if ("agentId" in where && subject.agentId !== where.agentId) continue;
-        tokens += sums.inputTokens + sums.outputTokens;
-        money += sums.cost;
-      }
-      if (tokens >= tokensPerDay) return { limit: "tokensPerDay", scope, endsAt: until };
-      if (money >= moneyPerDay) return { limit: "moneyPerDay", scope, endsAt: until };
+      const used = usedToday(groups, where);
+      if (used.tokensPerDay >= tokensPerDay) return { limit: "tokensPerDay", scope, endsAt: until };
+      if (used.moneyPerDay >= moneyPerDay) return { limit: "moneyPerDay", scope, endsAt: until };
     }
     return undefined;
   };
@@ -102,6 +99,9 @@ export function createTurnLimits(given: {
       if (!hasTurnsAtOnce(scopes)) return;
       openTurns.open(who, clock.now() + ADMITTED_COUNTED_MS);
     },
+
+    /** How much of the limits of the day is used: those of a user, or all of them. Undefined without the port `usage`. */
+    today: async (userId?: string): Promise<DayBudgets | undefined> => usage && readDayBudgets({ usage, agents, limits }, userId),
 
     /** An admitted turn was not stored. */
     withdraw: (turnId: string): void => openTurns.close(turnId),
@@ -145,14 +145,4 @@ function refusal({ limit, scope, endsAt }: Reached, now: number): ServiceError {
     details: { limit, scope, ...(endsAt !== undefined && { endsAt: new Date(endsAt).toISOString() }) },
     headers: { "retry-after": String(seconds) },
   });
-}
-
-/** The smaller of two limits counts: the file of an agent cannot exceed the settings. */
-function narrowed(one: Limits, other: Limits): Limits {
-  const names = ["tokensPerDay", "moneyPerDay", "turnsAtOnce", "turnSeconds"] as const;
-  const smaller = names.flatMap((name) => {
-    const values = [one[name], other[name]].filter((value) => value !== undefined);
-    return values.length === 0 ? [] : [[name, Math.min(...values)]];
-  });
-  return Object.fromEntries(smaller) as Limits;
 }

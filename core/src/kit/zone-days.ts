@@ -1,11 +1,16 @@
 const DAY_MS = 24 * 60 * 60_000;
+const HALF_DAY_MS = DAY_MS / 2;
 
-/** The calendar days of a time zone. */
+/** The calendar days of a time zone. Times are milliseconds since 1970, and dates are written `2030-12-31`. */
 export interface Days {
-  /** When the day of a time began. Milliseconds since 1970. */
+  /** When the day of a time began. */
   startOf(ms: number): number;
   /** When the day after it begins. */
   endOf(ms: number): number;
+  /** The date of a time. */
+  dateOf(ms: number): string;
+  /** When a date begins. */
+  startOfDate(date: string): number;
 }
 
 /** The days of an IANA time zone, such as `Europe/Berlin`. Throws RangeError for an unknown zone. */
@@ -26,6 +31,15 @@ export function daysOf(timeZone: string): Days {
     // The clocks may have changed since midnight.
     return local - offsetAt(local - offset);
   };
-  // No day has more than 25 hours, so 36 hours after its beginning is within the next one.
-  return { startOf, endOf: (ms) => startOf(startOf(ms) + 1.5 * DAY_MS) };
+  return {
+    startOf,
+    // No day has more than 25 hours, so 36 hours after its beginning is within the next one.
+    endOf: (ms) => startOf(startOf(ms) + DAY_MS + HALF_DAY_MS),
+    dateOf: (ms) => new Date(ms + offsetAt(ms)).toISOString().slice(0, 10),
+    startOfDate(date) {
+      // Noon of the date, because clocks change at night.
+      const noon = Date.parse(date) + HALF_DAY_MS;
+      return startOf(noon - offsetAt(noon));
+    },
+  };
 }
