@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findChromium, useChromium } from "../../browser/chromium.ts";
 import { findingsInEveryLook, type OpenConsole, openConsole } from "../../browser/console.ts";
 
-const [OWNER, MEMBER] = ["owner-token-0123456789abcdef0123456789", "member-token-0123456789abcdef012345678"];
+const OWNER = "owner-token-0123456789abcdef0123456789";
 
 describe.skipIf(findChromium() === undefined)("the measurements of the web console", () => {
   const browser = useChromium();
@@ -17,10 +17,7 @@ describe.skipIf(findChromium() === undefined)("the measurements of the web conso
       },
       config: {
         agent: {
-          tokens: [
-            { token: OWNER, userId: "owner", role: "owner" },
-            { token: MEMBER, userId: "mia", role: "member" },
-          ],
+          tokens: [{ token: OWNER, userId: "owner", role: "owner" }],
         },
         prices: { currency: "EUR", models: [{ model: "demo", from: "2026-01-01", input: 200_000, output: 200_000 }] },
       },
@@ -96,17 +93,14 @@ describe.skipIf(findChromium() === undefined)("the measurements of the web conso
 
   it("is used with the keyboard: the time, the field and the tables", async () => {
     const { page } = opened;
-    await page.getByLabel("Show by").focus();
-    // The field and the value of a filter come before the time.
-    for (let tab = 0; tab < 3; tab++) await page.keyboard.press("Tab");
-    await page.keyboard.press("ArrowRight");
-    await expect.poll(() => page.getByRole("tab", { name: "Day" }).getAttribute("aria-selected")).toBe("true");
+    await page.getByLabel("Time", { exact: true }).focus();
+    await page.keyboard.press("ArrowDown");
+    await expect.poll(() => new URL(page.url()).hash).toBe("#/measurements?range=day&by=source");
     await chart("Calls").waitFor();
     await page.getByRole("button", { name: "Calls as a table" }).focus();
     await page.keyboard.press("Enter");
     await expect.poll(() => table("Calls").locator("tbody tr").count()).toBe(24);
-    await page.getByRole("tab", { name: "Day" }).focus();
-    await page.keyboard.press("ArrowRight");
+    await page.getByLabel("Time", { exact: true }).selectOption("Last 30 days");
     await page.getByRole("button", { name: "Calls as a table" }).press("Enter");
     await expect.poll(() => table("Calls").locator("tbody tr").count()).toBe(30);
     expect(await sumOf("Calls", 2)).toBe(3);
@@ -218,11 +212,11 @@ describe.skipIf(findChromium() === undefined)("the measurements of the web conso
 
   it("keeps what was chosen in its address", async () => {
     const { page } = opened;
-    await page.evaluate(() => (location.hash = "#/measurements?range=month&by=source"));
+    await page.evaluate(() => (location.hash = "#/measurements?range=last-30-days&by=source"));
     await expect.poll(() => page.getByLabel("Show by").inputValue()).toBe("source");
     await page.evaluate(() => (location.hash = "#/measurements?range=day&by=model"));
     await expect.poll(() => page.getByLabel("Show by").inputValue()).toBe("model");
-    expect(await page.getByRole("tab", { name: "Day" }).getAttribute("aria-selected")).toBe("true");
+    expect(await page.getByLabel("Time", { exact: true }).inputValue()).toBe("day");
     await page.goBack();
     await expect.poll(() => page.getByLabel("Show by").inputValue()).toBe("source");
   });
@@ -253,20 +247,32 @@ describe.skipIf(findChromium() === undefined)("the measurements of the web conso
     await expect.poll(width).not.toBe(before);
   });
 
-  it("shows users who are not owners that only the owner reads it", async () => {
-    await using other = await openConsoleOf(MEMBER);
-    await other.goTo("Measurements");
-    await other.page.getByText("Only the owner can read measurements").waitFor();
-  });
-
-  const openConsoleOf = async (token: string) => {
-    const other = await openConsole({
-      browser: browser(),
-      config: { agent: { tokens: [{ token, userId: "mia", role: "member" }] } },
-      isSignedIn: false,
+  it("draws the label at the end of the time axis whole", async () => {
+    const { page } = opened;
+    await page.setViewportSize({ width: 1280, height: 860 });
+    const steps = Array.from({ length: 30 }, (_, day) => new Date(Date.UTC(2026, 9, 31 + day)).toISOString());
+    const zeros = steps.map(() => 0);
+    const none = steps.map(() => null);
+    const counts = { calls: zeros, failed: zeros, unknown: zeros, inputTokens: zeros, outputTokens: zeros };
+    const latencies = { durationP50: none, durationP95: none, firstTokenP50: none, firstTokenP95: none };
+    await page.route("**/api/measurements?*", (route) =>
+      route.fulfill({ json: { timeZone: "UTC", steps, series: [{ isRest: false, ...counts, ...latencies }] } }),
+    );
+    // Texts of the axis, with the place at which each ends.
+    await page.evaluate(() => {
+      const ends: number[] = [];
+      Object.assign(window, { textEnds: ends });
+      const { fillText } = CanvasRenderingContext2D.prototype;
+      CanvasRenderingContext2D.prototype.fillText = function (text, x, ...more) {
+        const isCentred = this.textAlign === "center";
+        if (isCentred) ends.push((x + this.measureText(text).width / 2) / this.canvas.width);
+        return fillText.call(this, text, x, ...more);
+      };
     });
-    await other.signIn(token);
-    await other.page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
-    return other;
-  };
+    await page.evaluate(() => (location.hash = "#/measurements?range=last-30-days&model=any"));
+    const ends = () => page.evaluate(() => (window as unknown as { textEnds: number[] }).textEnds);
+    await expect.poll(async () => (await ends()).length).toBeGreaterThan(5);
+    expect(Math.max(...(await ends()))).toBeLessThanOrEqual(1);
+    await page.unroute("**/api/measurements?*");
+  });
 });

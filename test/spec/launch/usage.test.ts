@@ -7,10 +7,13 @@ import { type PorticoProcess, runPortico, startPortico, temporaryFolder } from "
 const folder = temporaryFolder();
 let service: PorticoProcess;
 beforeAll(async () => {
+  mkdirSync(join(folder.path, "agents/helper"), { recursive: true });
+  writeFileSync(join(folder.path, "agents/helper/agent.json"), JSON.stringify({ name: "Helper", limits: { tokensPerDay: 500 } }));
   service = await startPortico({
     cwd: folder.path,
     config: {
       prices: { currency: "EUR", models: [{ model: "demo", from: "2026-01-01", input: 1_000_000, output: 0 }] },
+      limits: { instance: { moneyPerDay: 1_000_000 } },
     },
   });
 });
@@ -19,8 +22,8 @@ afterAll(async () => {
   folder.remove();
 });
 
-it("portico usage prints what a running service counted, as text and as JSON, and refuses unknown fields", async () => {
-  expect((await service.run("usage")).stdout).toBe("");
+it("portico usage prints what a running service counted, as a table with daily limits, as CSV and as JSON, and refuses unknown fields", async () => {
+  expect((await service.run("usage")).stdout).not.toContain("demo");
   const token = (await service.run("token", "issue", "--provider", "demo")).stdout.trim();
   const response = await fetch(`${service.url("proxy")}/messages`, {
     method: "POST",
@@ -43,6 +46,27 @@ it("portico usage prints what a running service counted, as text and as JSON, an
   expect((await service.run("usage", "--step", "hour")).stdout).toMatch(
     /T\d\d:00:00\.000Z {2}demo {2}1 calls {2}\d+ in {2}\d+ out/,
   );
+  const table = (await service.run("usage", "--by", "source", "--range", "today")).stdout;
+  expect(table).toMatch(/^From .* compared with .* \(days of UTC\)\nsource +COST \(EUR\) +SHARE +BEFORE +CHANGE +CALLS/);
+  expect(table).toMatch(/\nproxy +\d+\.0000 +100\.0 % +0\.0000 +new +1 +0 +\d+ +0 +\d+\n\(total\) +\d+\.0000/);
+  expect(table).toMatch(
+    /Limits of today, until .*T00:00:00\.000Z:\nLIMIT .*\nmoneyPerDay +instance +\d+\.0000 EUR +1000000\.0000 EUR/,
+  );
+  expect(table).toMatch(/\ntokensPerDay +agent helper +0 +500 +0 %/);
+  const csv = (await service.run("usage", "--by", "model", "--csv")).stdout;
+  expect(csv).toMatch(
+    /^model,calls,[^\r]*cost_EUR,calls_without_price,share_of_cost,before_calls[^\r]*\r\ndemo,1,[^\r]*\r\n\(total\),1,[^\r]*\r\n$/,
+  );
+  const none = await service.run("usage", "--since", "2026-01-01", "--until", "2026-01-02");
+  expect([none.code, none.stdout.split("\n")[0]]).toEqual([0, expect.stringMatching(/^Limits of today/)]);
+  for (const args of [
+    ["--range", "week"],
+    ["--range", "today", "--since", "1h"],
+    ["--since", "2026-02-01", "--until", "2026-01-01"],
+    ["--csv", "--json"],
+    ["--csv", "--by", "model,userId"],
+  ])
+    expect((await service.run("usage", ...args)).code, args.join(" ")).toBe(64);
   expect((await service.run("usage", "--by", "prompt")).code).toBe(64);
   expect((await service.run("usage", "--step", "week")).code).toBe(64);
 });

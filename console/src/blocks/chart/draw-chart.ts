@@ -4,6 +4,8 @@ import type { ChartContent, ChartLook, DrawnChart } from "./chart.ts";
 
 const AXIS_WIDTH = 58;
 const AXIS_HEIGHT = 28;
+/** The label of a time at the end of the axis is centred there. */
+const HALF_LABEL = 28;
 const WHOLE_STEPS = Array.from({ length: 15 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
 /** Each line has another pattern, so that colour alone does not tell lines apart, and a line below another one is seen in its gaps. */
 const DASHES = [[], [8, 5], [2, 4], [10, 4, 2, 4]] as const;
@@ -17,7 +19,7 @@ export function drawChart(into: HTMLElement, content: ChartContent, look: ChartL
   const options = (lines: ChartContent["lines"]): UPlot.Options => ({
     width,
     height: look.height,
-    padding: [8, 8, 0, 0],
+    padding: [8, HALF_LABEL, 0, 0],
     legend: { show: false },
     cursor: { drag: { x: false, y: false }, points: { size: 7 } },
     tzDate: (seconds) => inZone(seconds, look.timeZone),

@@ -1,4 +1,5 @@
 import type { SERIES_FIELDS, WORK_KINDS } from "@portico/operator/measurements/contract";
+import type { UsageRange } from "@portico/operator/usage/contract";
 
 export type Field = (typeof SERIES_FIELDS)[number];
 type Area = "agent" | "workflow" | "proxy";
@@ -8,7 +9,10 @@ type WorkKind = (typeof WORK_KINDS)[number];
 export interface Choice {
   /** Empty: calls of models. `all`: ended work of all kinds. */
   readonly show: "" | "all" | WorkKind;
-  readonly range: Range["id"];
+  readonly range: UsageRange | "own";
+  /** The first and the last day of an own range, such as `2030-12-31`. Empty: without it. */
+  readonly from: string;
+  readonly to: string;
   /** Of calls. Empty: all of them together. */
   readonly by: Field | "";
   /** Of calls: the values that they must have. */
@@ -17,15 +21,20 @@ export interface Choice {
 
 export type Where = Readonly<Partial<Record<Exclude<Field, "source">, string>>> & { readonly source?: Area };
 
-interface Range {
-  readonly id: "hour" | "day" | "month";
-  readonly title: string;
-}
+/** The time of a choice. */
+export type Time = Pick<Choice, "range" | "from" | "to">;
 
-export const RANGES: readonly Range[] = [
-  { id: "hour", title: "Hour" },
-  { id: "day", title: "Day" },
-  { id: "month", title: "Month" },
+export const RANGES: readonly { readonly id: Choice["range"]; readonly title: string; readonly phrase: string }[] = [
+  { id: "hour", title: "Last hour", phrase: "over the last hour" },
+  { id: "day", title: "Last 24 hours", phrase: "over the last 24 hours" },
+  { id: "today", title: "Today", phrase: "today" },
+  { id: "yesterday", title: "Yesterday", phrase: "yesterday" },
+  { id: "last-7-days", title: "Last 7 days", phrase: "over the last 7 days" },
+  { id: "last-week", title: "Last week", phrase: "over the last week" },
+  { id: "last-30-days", title: "Last 30 days", phrase: "over the last 30 days" },
+  { id: "this-month", title: "This month", phrase: "this month" },
+  { id: "last-month", title: "Last month", phrase: "over the last month" },
+  { id: "own", title: "Own days …", phrase: "" },
 ];
 
 export const SHOWN: readonly { readonly id: Choice["show"]; readonly title: string }[] = [
@@ -51,14 +60,12 @@ export const FIELDS: readonly { readonly id: Field; readonly title: string }[] =
 const VALUE_CHARACTERS = 256;
 const AREAS: Readonly<Record<Area, string>> = { agent: "Agents", workflow: "Workflows", proxy: "Model proxy" };
 
-const SECOND_MS = 1000;
-const MINUTE_MS = 60 * SECOND_MS;
-const HOUR_MS = 60 * MINUTE_MS;
-const STEPS = {
-  hour: { step: "minute", ms: 59 * MINUTE_MS },
-  day: { step: "hour", ms: 23 * HOUR_MS },
-  month: { step: "day", ms: 29 * 24 * HOUR_MS },
-} as const;
+const DAY_MS = 24 * 60 * 60_000;
+/** Charts have an hour for each step up to this number of days, and a day for each step beyond it. */
+const DAYS_OF_HOURS = 3;
+const DATE = /^\d{4}-\d\d-\d\d$/;
+/** A time without a choice. */
+const USUAL = "hour";
 
 /** Unknown values in the address count as absent ones. */
 export function readChoice(query: URLSearchParams): Choice {
@@ -69,33 +76,78 @@ export function readChoice(query: URLSearchParams): Choice {
   });
   return {
     show: SHOWN.find(({ id }) => id === query.get("show"))?.id ?? "",
-    range: RANGES.find(({ id }) => id === query.get("range"))?.id ?? "hour",
+    ...readTime(query),
     by: FIELDS.find(({ id }) => id === query.get("by"))?.id ?? "",
     where: Object.fromEntries(values) as Where,
   };
 }
 
+function readTime(query: URLSearchParams): Time {
+  const range = RANGES.find(({ id }) => id === query.get("range"))?.id ?? USUAL;
+  const day = (name: string) => (range === "own" && DATE.test(query.get(name) ?? "") ? query.get(name)! : "");
+  return { range, from: day("from"), to: day("to") };
+}
+
 /** The choice as part of an address. Work has neither fields nor filters. */
-export function writeChoice({ show, range, by, where }: Choice): string {
+export function writeChoice({ show, range, from, to, by, where }: Choice): string {
   const ofCalls = [...(by === "" ? [] : [["by", by]]), ...Object.entries(where)];
+  const days = Object.entries({ from, to }).filter(([, day]) => range === "own" && day !== "");
   return new URLSearchParams([
-    ...(range === "hour" ? [] : [["range", range]]),
+    ...(range === USUAL ? [] : [["range", range]]),
+    ...days,
     ...(show === "" ? ofCalls : [["show", show]]),
   ]).toString();
 }
 
-/** The query of a call: whole steps until now. */
-export function timeOf(range: Choice["range"]) {
-  const { step, ms } = STEPS[range];
-  return { from: new Date(Date.now() - ms).toISOString(), step };
+/** Whether a time can be asked for: an own range has both days, and ends after it begins. */
+export function isWhole({ range, from, to }: Time): boolean {
+  return range !== "own" || (from !== "" && to !== "" && from <= to);
 }
 
-/** The query of calls of models. */
-export function queryOf({ range, by, where }: Pick<Choice, "range" | "by" | "where">) {
-  return { ...timeOf(range), ...where, ...(by !== "" && { by }) } as const;
+/** The time of a query. */
+export function timeOf({ range, from, to }: Time) {
+  return range === "own" ? { from, to } : { range };
+}
+
+/** The length of the steps of charts. */
+export function stepOf({ range, from, to }: Time): "minute" | "hour" | "day" {
+  if (range === "hour") return "minute";
+  if (range === "own") return (Date.parse(to) - Date.parse(from)) / DAY_MS < DAYS_OF_HOURS ? "hour" : "day";
+  return range === "day" || range === "today" || range === "yesterday" ? "hour" : "day";
+}
+
+/** Whether its hours are those of the reader: the last hour and the last 24 hours have no days. */
+export function isRolling({ range }: Time): boolean {
+  return range === "hour" || range === "day";
+}
+
+/** The time in words, for the end of a title. */
+export function phraseOf({ range, from, to }: Time): string {
+  return range === "own" ? `from ${from} to ${to}` : RANGES.find(({ id }) => id === range)!.phrase;
+}
+
+/** The query of calls of models: the most expensive values have lines of their own. */
+export function queryOf({ by, where, ...time }: Time & Pick<Choice, "by" | "where">) {
+  return { ...timeOf(time), step: stepOf(time), order: "cost", ...where, ...(by !== "" && { by }) } as const;
 }
 
 /** A value of a field, for people. */
 export function nameOfValue(field: Field, value: string): string {
   return field === "source" ? (AREAS[value as Area] ?? value) : value;
+}
+
+const NONE: Readonly<Record<string, string>> = {
+  userId: "No user",
+  agentId: "No agent",
+  workflowId: "No workflow",
+  tokenId: "No safe token",
+};
+
+/** A value of a field as a chart or a table names it. */
+export function nameOfPart(
+  { value, isRest }: { readonly value?: string | undefined; readonly isRest: boolean },
+  by: Field,
+): string {
+  if (isRest) return "All others";
+  return value === undefined ? (NONE[by] ?? "None") : nameOfValue(by, value);
 }

@@ -1,7 +1,7 @@
 import type { CallResult } from "@portico/core/client";
 import type { measurementsContract } from "@portico/operator/measurements/contract";
 import type { ChartLine } from "../../blocks/chart/chart.ts";
-import { type Choice, type Field, nameOfValue } from "./choice.ts";
+import { type Choice, nameOfPart } from "./choice.ts";
 
 export type Report = CallResult<typeof measurementsContract.overTime>;
 type Series = Report["series"][number];
@@ -17,13 +17,6 @@ export interface ChartOf {
 
 const DURATION = "Of calls that did not fail";
 const FIRST_TOKEN = "Until a streamed answer began";
-const NONE: Readonly<Record<string, string>> = {
-  userId: "No user",
-  agentId: "No agent",
-  workflowId: "No workflow",
-  tokenId: "No safe token",
-};
-
 /** The charts of a report: a line for all calls, or one for each value. */
 export function chartsOf(report: Report, by: Choice["by"]): readonly ChartOf[] {
   const { currency } = report;
@@ -48,7 +41,7 @@ export function chartsOf(report: Report, by: Choice["by"]): readonly ChartOf[] {
       })),
     ];
   const each = (pick: (series: Series) => readonly (number | null)[]) =>
-    report.series.map((series) => line(nameOf(series, by), pick(series), series.isRest));
+    report.series.map((series) => line(nameOfPart(series, by), pick(series), series.isRest));
   return [
     ...counts.map((chart) => ({ ...chart, lines: each((series) => columnOf(chart.id, series)) })),
     ...latencies.flatMap(({ id, title, about }) => [
@@ -71,12 +64,6 @@ function columnOf(id: string, series: Series): readonly number[] {
   if (id === "failed") return series.failed;
   if (id === "cost") return series.cost ?? [];
   return series.inputTokens.map((tokens, at) => tokens + series.outputTokens[at]!);
-}
-
-function nameOf({ value, isRest }: Series, by: Field): string {
-  if (isRest) return "All others";
-  if (value === undefined) return NONE[by] ?? "None";
-  return nameOfValue(by, value);
 }
 
 /** A line of a chart. */

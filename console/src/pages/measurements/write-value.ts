@@ -14,11 +14,11 @@ export function writeValue(value: number | null, unit: ChartOf["unit"], isShort 
   return isShort ? short.format(value) : whole.format(value);
 }
 
-/** The time of a step. Days are those of the service's time zone, and other times those of the reader's. */
-export function timeWriter(range: "hour" | "day" | "month", timeZone: string): (at: Date) => string {
+/** The time of a step, in a time zone or else in the reader's. */
+export function timeWriter(step: "minute" | "hour" | "day", timeZone: string | undefined): (at: Date) => string {
   const format =
-    range === "month"
+    step === "day"
       ? new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", timeZone })
-      : new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hour12: false });
+      : new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hour12: false, timeZone });
   return (at) => format.format(at);
 }

@@ -66,7 +66,11 @@ export async function readDayBudgets(
     usage,
     agents,
     limits,
-  }: { readonly usage: ports.Usage; readonly agents: Pick<ports.Agents, "list">; readonly limits: LimitsByScope },
+  }: {
+    readonly usage: ports.Usage;
+    readonly agents: { list(): Promise<readonly Pick<ports.Agent, "id" | "definition">[]> };
+    readonly limits: LimitsByScope;
+  },
   userId?: string,
 ): Promise<DayBudgets> {
   const { groups, until, currency } = await usage.today();
