@@ -124,6 +124,21 @@ export function auditConformance(name: string, make: () => AuditSubject | Promis
       expect(await objects({ action: "none" })).toBe("");
     });
 
+    it("finds the entries of a user, and of a part of the object's id, in pages, also few of many", async () => {
+      for (let at = 0; at < 120; at++) {
+        const userId = at % 40 === 0 ? "rare" : "often";
+        await audit.record({ action: "a", object: `box-${at}`, who: { role: "owner", userId } });
+      }
+      await subject.pass(DAY_MS);
+      await audit.record({ action: "a", object: "other", who: { role: "owner", userId: "rare" } });
+      for (const limit of [1, 2, 50]) {
+        const found = async (query: ports.AuditQuery) => (await all({ ...query, limit })).map(({ object }) => object).sort();
+        expect(await found({ userId: "rare" })).toEqual(["box-0", "box-40", "box-80", "other"]);
+        expect(await found({ object: "x-8", userId: "rare" })).toEqual(["box-80"]);
+        expect(await found({ userId: "nobody" })).toEqual([]);
+      }
+    });
+
     it("goes on where a page ended, while entries are added", async () => {
       for (let at = 0; at < 4; at++) {
         await audit.record(fact("a", { object: `${at}` }));

@@ -7,6 +7,7 @@ import KeyRound from "~icons/lucide/key-round";
 import LayoutDashboard from "~icons/lucide/layout-dashboard";
 import Plug from "~icons/lucide/plug";
 import ScrollText from "~icons/lucide/scroll-text";
+import FileClock from "~icons/lucide/file-clock";
 import ShieldQuestionMark from "~icons/lucide/shield-question-mark";
 import Webhook from "~icons/lucide/webhook";
 import Workflow from "~icons/lucide/workflow";
@@ -37,5 +38,6 @@ export const pages: readonly Page[] = [
   { id: "runs", title: "Runs", icon: Activity, load: () => import("../pages/Runs.svelte") },
   { id: "measurements", title: "Measurements", icon: ChartLine, load: () => import("../pages/Measurements.svelte") },
   { id: "log", title: "Log", icon: ScrollText, load: () => import("../pages/Log.svelte") },
+  { id: "audit", title: "Audit", icon: FileClock, load: () => import("../pages/Audit.svelte") },
   { id: "approvals", title: "Approvals", icon: ShieldQuestionMark, load: () => import("../pages/Approvals.svelte") },
 ];

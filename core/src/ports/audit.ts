@@ -76,6 +76,10 @@ export interface AuditQuery {
   /** Entries before this time. */
   readonly until?: number | undefined;
   readonly action?: string | undefined;
+  /** Entries of this user's actions. */
+  readonly userId?: string | undefined;
+  /** A part of the object's id. */
+  readonly object?: string | undefined;
   /** 1-1000; default 100. */
   readonly limit?: number | undefined;
   /** `next` of the previous page of the same query. */

@@ -12,6 +12,7 @@ const PAGES = [
   "Runs",
   "Measurements",
   "Log",
+  "Audit",
   "Approvals",
 ];
 

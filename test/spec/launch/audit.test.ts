@@ -441,7 +441,7 @@ describe("the audit", () => {
   });
 
   it("refuses what its contract does not know", async () => {
-    for (const query of ["limit=0", "limit=1001", "since=yesterday", "after=x", "action=A%20B", "who=ada"])
+    for (const query of ["limit=0", "limit=1001", "since=yesterday", "after=x", "action=A%20B", "who=ada", "userId="])
       expect([query, (await call("agent", "GET", `/api/audit?${query}`)).status]).toEqual([query, 400]);
   });
 
@@ -463,6 +463,14 @@ describe("the audit", () => {
     } while (after !== undefined);
     expect(new Set(ids).size).toBe(3);
     expect(await entries(`&until=${since}&action=safe-token.issue`)).not.toContainEqual(expect.objectContaining({ id: ids[0] }));
+  });
+
+  it("is read by user and by a part of the object", async () => {
+    await CHANGES["safe-tokens.issue"]!();
+    const [newest] = await entries("&action=safe-token.issue");
+    const objects = (found: readonly ports.AuditEntry[]) => found.map(({ object }) => object);
+    expect(objects(await entries(`&userId=ada&object=${newest!.object!.slice(-8)}`))).toEqual([newest!.object]);
+    expect(await entries("&userId=nobody")).toEqual([]);
   });
 
   it("contains no secret, prompt, value or label", async () => {

@@ -10,11 +10,13 @@ export interface StoredEntry extends Omit<ports.AuditEntry, "id"> {
 const DAY_MS = 24 * 60 * 60_000;
 /** Days that one page looks at. Limits its time if entries are rare. */
 const MOST_DAYS = 400;
+/** Queries of one page that looks for few of many entries. */
+const MOST_QUERIES = 40;
 
 /** Entries, the newest first: day by day, from the last day of the query to the first. */
 export async function readEntries(
   entries: ports.Collection<StoredEntry>,
-  { since, until, action, limit = 100, after }: ports.AuditQuery,
+  { since, until, action, userId, object, limit = 100, after }: ports.AuditQuery,
 ): Promise<ports.AuditPage> {
   if (!Number.isInteger(limit) || limit < 1 || limit > 1000) throw new RangeError("A page has 1-1000 entries");
   const [from, to] = [since, until].map((ms) => (ms === undefined ? undefined : new Date(ms).toISOString()));
@@ -23,14 +25,19 @@ export async function readEntries(
   const firstDay = later(from && dayOf(from), oldest.day);
   let place = after === undefined ? { day: earlier(to && dayOf(to), newest.day) } : readAuditCursor(after);
   const items: ports.AuditEntry[] = [];
-  for (let days = 0; days < MOST_DAYS;) {
+  const isSearch = userId !== undefined || object !== undefined;
+  const isWanted = ({ object: id = "", who }: StoredEntry) =>
+    (userId === undefined || who.userId === userId) && (object === undefined || id.includes(object));
+  for (let days = 0, queries = 0; days < MOST_DAYS; queries++) {
+    // A search asks for at least half a page, so that the end of a page takes no query for each entry.
+    if (isSearch && (queries === MOST_QUERIES || items.length * 2 > limit)) break;
     if (place.day < firstDay) return { items, next: undefined };
     const page = await pageOf(entries, place, { action, limit: limit - items.length });
     for (const { id, value } of page.items) {
       const { day: _day, ...entry } = value;
       if (from !== undefined && entry.at < from) return { items, next: undefined };
       // Of the last day, entries after `until` are passed over.
-      if (to === undefined || entry.at < to) items.push({ id, ...entry });
+      if ((to === undefined || entry.at < to) && isWanted(value)) items.push({ id, ...entry });
     }
     if (page.next === undefined) days++;
     place = page.next === undefined ? { day: dayBefore(place.day) } : { day: place.day, after: page.next };

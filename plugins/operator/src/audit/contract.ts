@@ -45,6 +45,9 @@ export const auditContract = defineContract(
         since: v.optional(time),
         until: v.optional(time),
         action: v.optional(v.pipe(v.string(), v.regex(/^[a-z][a-z0-9.-]{0,63}$/))),
+        userId: v.optional(v.pipe(v.string(), v.nonEmpty(), maxCharacters(512))),
+        /** A part of the object's id. */
+        object: v.optional(v.pipe(v.string(), v.nonEmpty(), maxCharacters(512))),
         limit: v.optional(v.pipe(v.string(), v.regex(/^[1-9]\d{0,3}$/), v.transform(Number), v.maxValue(1000)), "100"),
         after: v.optional(v.pipe(v.string(), maxCharacters(2048))),
       }),
