@@ -9,6 +9,7 @@ export function safeTokenGuard(tokens: SafeTokens): Guard<Promise<SafeToken>> {
     const presented = head.header("x-api-key") || bearerToken(head);
     const found = presented === undefined ? undefined : await tokens.find(presented);
     if (!found) throw proxyErrors.authentication_error();
+    tokens.used(found.tokenId);
     return found;
   };
 }

@@ -18,3 +18,6 @@ export const LABEL_LENGTH = 200;
 
 /** Maximum bytes of a request that is converted on the event loop. A worker thread converts larger requests. */
 export const CONVERTED_HERE_BYTES = 512 * 1024;
+
+/** How long the last use of a safe token stays as it is stored. */
+export const USE_NOTED_MS = 5 * 60_000;

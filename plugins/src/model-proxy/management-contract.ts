@@ -13,6 +13,9 @@ const safeToken = {
   expiresAt: v.optional(v.string()),
 };
 
+/** Of a list: when a call came with the token last, at most five minutes old. Absent: it was not used yet. */
+const listedToken = { ...safeToken, lastUsedAt: v.optional(v.string()) };
+
 /** Money for a million tokens. */
 const price = v.object({
   model: v.string(),
@@ -71,7 +74,7 @@ export const safeTokenContract = defineContract(
       path: "/api/safe-tokens",
       summary: "List safe tokens, without their values",
       query: readParameters({}),
-      success: reply.json(v.object({ safeTokens: v.array(v.object(safeToken)) })),
+      success: reply.json(v.object({ safeTokens: v.array(v.object(listedToken)) })),
       errors: managementErrors,
     },
     issue: {

@@ -1,3 +1,4 @@
+import { createTokenUses } from "./token-uses.ts";
 import { auditWriter, CREDENTIAL_PREFIXES, ports, readOncePerTurn, readPages, type Secret } from "@portico/core";
 
 /** The stored facts about a token. The token itself is not stored. */
@@ -13,6 +14,12 @@ export interface SafeToken {
   readonly expiresAt: string | undefined;
 }
 
+/** A token of a list. */
+export interface ListedToken extends SafeToken {
+  /** ISO 8601, at most five minutes old. Undefined: it was not used yet. */
+  readonly lastUsedAt: string | undefined;
+}
+
 /** Issues, lists and revokes tokens that stand in for a provider's credential. */
 export interface SafeTokens {
   /** Creates a token. Only this call returns its value. The token is durable when the call resolves. */
@@ -26,8 +33,10 @@ export interface SafeTokens {
   }): Promise<SafeToken & { readonly token: Secret }>;
   /** The facts about a presented token; undefined if it is wrong, revoked or expired. Changes by other processes are visible immediately. */
   find(presented: string): Promise<SafeToken | undefined>;
+  /** Notes that a call came with the token. Returns at once. */
+  used(tokenId: string): void;
   /** All tokens, oldest first. */
-  list(): Promise<readonly SafeToken[]>;
+  list(): Promise<readonly ListedToken[]>;
   /** True if the token existed. `by` is who revokes it, for the audit. */
   revoke(tokenId: string, by?: ports.AuditActor): Promise<boolean>;
   /** Returns the number of revoked tokens. `by` is who revokes them, for the audit. */
@@ -38,7 +47,7 @@ export interface SafeTokens {
 export const SAFE_TOKEN_PREFIX = CREDENTIAL_PREFIXES.safeToken;
 
 const INSTANCE: ports.AuditActor = { role: "instance" };
-const REVOKED_AT_ONCE = 500;
+const REVOKED_AT_ONCE = 250;
 
 interface TokenRecord {
   readonly tokenId: string;
@@ -67,6 +76,7 @@ export function createSafeTokens(given: {
     const order = { by: "createdAt", direction: "ascending" } as const;
     return (await Array.fromAsync(readPages(collection, { order, limit: 1000 }))).flat();
   };
+  const uses = createTokenUses(given);
   const find = readOncePerTurn(async (digest) => {
     const stored = await collection.get(digest);
     const isValid = stored && !(Date.parse(stored.value.expiresAt ?? "") <= clock.now());
@@ -87,14 +97,18 @@ export function createSafeTokens(given: {
       return { ...toToken(record), token };
     },
     find: (presented) => (presented.startsWith(SAFE_TOKEN_PREFIX) ? find(secrets.digest(presented)) : Promise.resolve(undefined)),
-    list: async () => (await all()).map((stored) => toToken(stored.value)),
+    used: uses.note,
+    async list() {
+      const [tokens, last] = await Promise.all([all(), uses.last()]);
+      return tokens.map(({ value }) => ({ ...toToken(value), lastUsedAt: last.get(value.tokenId) }));
+    },
     async revoke(tokenId, by = INSTANCE) {
       const { items } = await collection.query({ where: { tokenId }, limit: 1 });
       const [found] = items;
       if (!found) return false;
       try {
         const fact = { action: "safe-token.revoke", object: tokenId, who: by };
-        await audit.record(fact, [collection.write.remove(found.id, found.version)]);
+        await audit.record(fact, [collection.write.remove(found.id, found.version), uses.removal(tokenId)]);
         return true;
       } catch (error) {
         // Another call was quicker: tokens never change.
@@ -111,7 +125,7 @@ export function createSafeTokens(given: {
           const fact = { action: "safe-token.revoke-all", count: items.length, who: by };
           await audit.record(
             fact,
-            items.map(({ id, version }) => collection.write.remove(id, version)),
+            items.flatMap(({ id, version, value }) => [collection.write.remove(id, version), uses.removal(value.tokenId)]),
           );
           revoked += items.length;
         } catch (error) {

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { ports, Secret } from "@portico/core";
 import { CallFailed, createClient } from "@portico/core/client";
 import { safeTokenContract } from "@portico/plugins/model-proxy/management-contract";
-import { createSafeTokens, type SafeToken, type SafeTokens } from "@portico/plugins/model-proxy/safe-tokens";
+import { createSafeTokens, type ListedToken, type SafeTokens } from "@portico/plugins/model-proxy/safe-tokens";
 import { replaceOwnToken, type TokenOf } from "@portico/presets/platform/own-token";
 import { AGENTS_PROVIDER } from "@portico/plugins/conversations-runs/config";
 import { chooseProviders } from "@portico/presets/platform/provider-choice";
@@ -42,7 +42,7 @@ export async function issueToken(
 }
 
 /** All safe tokens, oldest first. Does not create a missing data directory. */
-export async function listTokens(flags: SettingsFlags): Promise<readonly SafeToken[]> {
+export async function listTokens(flags: SettingsFlags): Promise<readonly ListedToken[]> {
   const { settings } = await readSettings(flags);
   return hasStore(settings) ? withTokens(settings, (tokens) => tokens.list()) : [];
 }
@@ -115,7 +115,12 @@ async function runningTokens(settings: PlatformSettings): Promise<TokenActions |
   return {
     async list() {
       const { safeTokens } = await asked((signal) => client.list({ signal }));
-      return safeTokens.map((token) => ({ ...token, label: token.label, expiresAt: token.expiresAt }));
+      return safeTokens.map((token) => ({
+        ...token,
+        label: token.label,
+        expiresAt: token.expiresAt,
+        lastUsedAt: token.lastUsedAt,
+      }));
     },
     async issue({ providerId, label }) {
       const body = { providerId, ...(label !== undefined && { label }) };

@@ -25,6 +25,7 @@ interface Issued {
   readonly providerId: string;
   readonly label?: string;
   readonly createdAt: string;
+  readonly lastUsedAt?: string;
   readonly token: string;
 }
 
@@ -210,6 +211,35 @@ describe("managing safe tokens over the agent service (open points 2)", () => {
         expect(text).not.toContain(token);
         expect(text).not.toContain(token.slice("service_".length));
         expect(text).not.toContain(sha256(token));
+      }
+    });
+
+    it("tells when each token was used last, at most five minutes late, and not before its first use", async () => {
+      const [used, unused] = [await service.issue(), await service.issue()];
+      const lastOf = async (tokenId: string) => (await service.list()).find((token) => token.tokenId === tokenId)?.lastUsedAt;
+      expect(await lastOf(used.tokenId)).toBeUndefined();
+      await service.proxyStatus(used.token);
+      await expect.poll(() => lastOf(used.tokenId)).toBe("2030-01-01T00:00:00.000Z");
+      // Calls soon after it write nothing in the process that has noted the token. On a cluster, all three processes note it.
+      for (let call = 0; call < 3; call++) await service.proxyStatus(used.token);
+      await service.clock.advance(299_000);
+      for (let call = 0; call < 3; call++) await service.proxyStatus(used.token);
+      expect(await lastOf(used.tokenId)).toBe("2030-01-01T00:00:00.000Z");
+      await service.clock.advance(1000);
+      for (let call = 0; call < 3; call++) await service.proxyStatus(used.token);
+      await expect.poll(() => lastOf(used.tokenId)).toBe("2030-01-01T00:05:00.000Z");
+      expect(await lastOf(unused.tokenId)).toBeUndefined();
+    });
+
+    it("forgets the last use of a revoked token", async () => {
+      const uses = service.app.port(ports.records).collection({ name: "safe-token-uses", indexes: { byTime: ["at"] } });
+      const stored = async () => (await uses.query()).items.length;
+      for (const path of [undefined, PATH]) {
+        const { token, tokenId } = await service.issue();
+        await service.proxyStatus(token);
+        await expect.poll(stored).toBe(1);
+        expect((await service.manage({ method: "DELETE", path: path ?? `${PATH}/${tokenId}` })).status).toBe(200);
+        expect(await stored()).toBe(0);
       }
     });
 

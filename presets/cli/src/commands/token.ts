@@ -28,8 +28,11 @@ const listCommand = defineCommand({
     if (tokens.length === 0) return console.error("There are no safe tokens.");
     console.log(
       table(
-        ["TOKEN ID", "PROVIDER", "CREATED", "LABEL"],
-        tokens.map(({ tokenId, providerId, createdAt, label }) => [tokenId, providerId, createdAt, label ?? ""]),
+        ["TOKEN ID", "PROVIDER", "CREATED", "LAST USED", "LABEL"],
+        tokens.map(({ tokenId, providerId, createdAt, lastUsedAt, label }) => [
+          ...[tokenId, providerId, createdAt],
+          ...[lastUsedAt ?? "never", label ?? ""],
+        ]),
       ),
     );
   },
