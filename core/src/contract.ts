@@ -19,6 +19,7 @@ export { withoutByteOrderMark } from "./kit/text.ts";
 export { isRecord, jsonObject, objectOnly, record } from "./kit/json-object.ts";
 export { callFilters, modelCallers, modelUsage } from "./kit/model-usage.ts";
 export { RUN_SEARCH, searchTime } from "./kit/run-search.ts";
+export { type ScheduleAnswer, scheduleAnswer, SCHEDULE_STATES } from "./kit/schedule-answer.ts";
 export { errorBody } from "./model-protocols/errors.ts";
 export { isJsonObject } from "./model-protocols/json.ts";
 export type { ModelErrorKind } from "./model-protocols/model-events.ts";

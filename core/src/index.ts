@@ -188,6 +188,7 @@ export {
   writeRunCursors,
 } from "./kit/run-index.ts";
 export { RUN_SEARCH, SEARCH_TIME, searchTime } from "./kit/run-search.ts";
+export { faultySchedule, type ScheduleAnswer, toScheduleAnswer } from "./kit/schedule-answer.ts";
 export { wordsOf } from "./kit/find-page.ts";
 export { isStoreAway } from "./kit/store-calls.ts";
 export { findStoreMismatch, findStoreTooNew, stepsFrom, StoreForeign, StoreTooNew, StoreUnmigrated } from "./kit/store-format.ts";

@@ -180,7 +180,10 @@ export function backgroundTurnsConformance(
       const { runId } = await start("wait", "helper", { key: "k" });
       expect(await turns.find("k")).toEqual({ runId, isOpen: true });
       await turns.stop(runId, "not_needed");
-      await vi.waitFor(async () => expect(await turns.find("k")).toEqual({ runId, isOpen: false }), 30_000);
+      await vi.waitFor(
+        async () => expect(await turns.find("k")).toMatchObject({ runId, isOpen: false, end: { status: "interrupted" } }),
+        30_000,
+      );
     });
 
     it("stops no turn that has ended or never existed", async () => {

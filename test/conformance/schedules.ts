@@ -32,6 +32,8 @@ export function schedulesConformance(name: string, make: () => Promise<Schedules
     /** What goes on, as its start was noted. */
     let going: Set<string>;
     let stopped: string[];
+    /** How starts ended, as they were noted. The others are open. */
+    let outcomes: Map<string, "completed" | "failed" | "stopped">;
     const apps: Awaited<ReturnType<typeof createApp>>[] = [];
     beforeEach(async () => {
       under = await make();
@@ -43,6 +45,7 @@ export function schedulesConformance(name: string, make: () => Promise<Schedules
       looks = 0;
       going = new Set();
       stopped = [];
+      outcomes = new Map();
     });
     afterEach(async () => {
       for (const app of apps.splice(0)) await app.close();
@@ -72,6 +75,10 @@ export function schedulesConformance(name: string, make: () => Promise<Schedules
         isOpen: async (id, plannedAt) => going.has(`${id} ${plannedAt}`),
         async stop(id, plannedAt) {
           if (going.delete(`${id} ${plannedAt}`)) stopped.push(`${id} ${plannedAt}`);
+        },
+        async outcome(id, plannedAt) {
+          const status = outcomes.get(`${id} ${plannedAt}`);
+          return { runId: `run ${plannedAt}`, status: status ?? "open", ...(status && { at: plannedAt + 5 }) };
         },
       });
       return port;
@@ -113,6 +120,53 @@ export function schedulesConformance(name: string, make: () => Promise<Schedules
       expect(started.slice(1).at(-1)).toBe(`each-minute ${newest}`);
       expect(started.length).toBeLessThanOrEqual(3);
       expect(new Set(started).size).toBe(started.length);
+    });
+
+    it("says how the newest starts ended, and counts failures since the last success, also in the next process", async () => {
+      const schedules = await open();
+      const ends = async (port = schedules) => {
+        const { ended, failures } = await port.state("test", list[0]!);
+        return { ended, failures };
+      };
+      expect(await ends()).toEqual({ ended: undefined, failures: 0 });
+      await pass(2000);
+      const first = nextMinute();
+      await pass(5 * MINUTE_MS);
+      await found(() => started.length >= 5);
+      const at = (index: number) => first + index * MINUTE_MS;
+      const end = (index: number, status: "completed" | "failed" | "stopped") => outcomes.set(`each-minute ${at(index)}`, status);
+      const endOf = (index: number, status: string) => ({
+        ...{ runId: `run ${at(index)}`, status },
+        ...{ at: at(index) + 5, plannedAt: at(index) },
+      });
+      end(0, "failed");
+      end(1, "completed");
+      expect(await ends()).toEqual({ ended: endOf(1, "completed"), failures: 0 });
+      end(2, "failed");
+      end(3, "failed");
+      expect(await ends()).toEqual({ ended: endOf(3, "failed"), failures: 2 });
+      end(4, "stopped");
+      expect(await ends()).toEqual({ ended: endOf(4, "stopped"), failures: 2 });
+      await apps.pop()!.close();
+      expect(await ends(await open())).toEqual({ ended: endOf(4, "stopped"), failures: 2 });
+    });
+
+    it("counts the planned times that were missed and not caught up", async () => {
+      list = [{ id: "some", timing: { everyMs: MINUTE_MS }, catchUp: 2 }];
+      await open();
+      await pass(2000);
+      await pass(MINUTE_MS);
+      await found(() => started.length >= 1);
+      await apps.pop()!.close();
+      await pass(10 * MINUTE_MS);
+      const again = await open();
+      await pass(2000);
+      await found(() => started.length >= 3);
+      const { missed } = await again.state("test", list[0]!);
+      const late = Math.min(...started.slice(1).map((start) => Number(start.split(" ")[1])));
+      expect(missed?.last).toBe(late - MINUTE_MS);
+      // The last minute is missed or still timely, depending on its second.
+      expect([7, 8]).toContain(missed?.count);
     });
 
     it("catches up nothing, or more, as the schedule says", async () => {

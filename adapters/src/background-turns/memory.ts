@@ -39,6 +39,8 @@ export const memoryBackgroundTurns = defineAdapter({
     const runOfKey = new Map<string, string>();
     /** Stops each open turn, by its run. */
     const open = new Map<string, (reason: string) => void>();
+    /** How each turn ended, by its run. */
+    const ends = new Map<string, NonNullable<ports.FoundTurn["end"]>>();
     let last: Promise<unknown> = Promise.resolve();
     let isClosed = false;
     scope.onClose(() => {
@@ -92,6 +94,7 @@ export const memoryBackgroundTurns = defineAdapter({
         if (turn.key !== undefined) runOfKey.set(turn.key, runId);
         const over = playInLine(turn, runId).then(async (end) => {
           open.delete(runId);
+          ends.set(runId, { status: end.status, at: clock.now() });
           // An engine that was never ready has no waiting work.
           if (turn.tell) await engine.signal(turn.tell.workId, turn.tell.signal, end).catch(() => {});
         });
@@ -100,7 +103,9 @@ export const memoryBackgroundTurns = defineAdapter({
       },
       async find(key) {
         const runId = runOfKey.get(key);
-        return runId === undefined ? undefined : { runId, isOpen: open.has(runId) };
+        if (runId === undefined) return undefined;
+        const end = ends.get(runId);
+        return { runId, isOpen: open.has(runId), ...(end && { end }) };
       },
       async stop(runId, reason) {
         const stop = open.get(runId);

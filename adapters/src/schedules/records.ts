@@ -1,5 +1,5 @@
 import { defineAdapter, isStoreAway, ports, readPages } from "@portico/core";
-import { dueTimes, type Planning } from "./due-times.ts";
+import { type DueTimes, dueTimes, type Planning } from "./due-times.ts";
 import { jitterOf, readTiming } from "./planned-times.ts";
 import { isDecided, type Stretch, withDecided } from "./stretches.ts";
 import { mayWait } from "./waiting-times.ts";
@@ -21,6 +21,8 @@ const CHORE = "schedules";
 const READ_AT_ONCE = 1000;
 /** The timing in the record of a paused schedule that its source does not list. */
 const NO_TIMING = "";
+/** Starts whose ends are looked at. */
+const STARTS_KEPT = 10;
 /** The next time of a schedule whose record must be read. */
 const NOW = Number.NEGATIVE_INFINITY;
 
@@ -39,6 +41,10 @@ interface Progress {
   readonly starting?: number | undefined;
   /** Planned times that wait for the end of the start before them, oldest first. */
   readonly waiting?: readonly number[] | undefined;
+  /** The newest planned times that were started, oldest first. How they ended is asked of the source, so an end writes nothing here. */
+  readonly started?: readonly number[] | undefined;
+  /** The last planned times that were missed and not caught up. */
+  readonly missed?: ports.MissedTimes | undefined;
 }
 
 /** What this process knows of a schedule, so that it reads only what is due. */
@@ -85,7 +91,10 @@ export const recordSchedules = defineAdapter({
 
     /** What is known of a schedule now. The clock may have been ahead when all planned times up to `through` were decided. */
     const progressAt = (found: Progress | undefined, timing: string, now: number): Progress => {
-      if (found?.timing !== timing) return { last: found?.last, isPaused: found?.isPaused, through: now, timing };
+      if (found?.timing !== timing) {
+        const { last, isPaused, started, missed } = found ?? {};
+        return { last, isPaused, started, missed, through: now, timing };
+      }
       return found.through > now + graceMs ? { ...found, through: now } : found;
     };
 
@@ -114,7 +123,8 @@ export const recordSchedules = defineAdapter({
       const { starting } = progress;
       const isMeant = starting !== undefined && (overlap === "queue" || isStillMeant(planning, starting, now));
       if (isMeant && !progress.isPaused) await start(starting);
-      const found = progress.isPaused ? { due: [], through: now } : dueTimes(planning, progress.through, now);
+      const found: DueTimes = progress.isPaused ? { due: [], through: now } : dueTimes(planning, progress.through, now);
+      if (found.missed) progress = { ...progress, missed: found.missed };
       const { stretches = [] } = progress;
       const due = found.due.filter((planned) => !isDecided(stretches, planned));
       const decidedUpTo = (time: number) =>
@@ -136,7 +146,7 @@ export const recordSchedules = defineAdapter({
         for (let next = waiting[0]; next !== undefined; next = waiting[0]) {
           if (await isGoingOn(source, schedule.id, progress.last ?? next, signal)) break;
           waiting = [...keep(waiting.slice(1))];
-          await put({ ...progress, ...decided, last: next, starting: next, waiting });
+          await put({ ...withStart(progress, next), ...decided, starting: next, waiting });
           await start(next);
         }
         progress = { ...progress, waiting: keep(waiting) };
@@ -147,13 +157,14 @@ export const recordSchedules = defineAdapter({
           if (overlap !== "allow") {
             if (!(await mayStart(source, schedule, progress.last ?? plannedAt, signal))) continue;
             const until = { through: plannedAt, stretches: decidedUpTo(plannedAt) };
-            await put({ ...progress, ...until, last: plannedAt, starting: plannedAt });
+            await put({ ...withStart(progress, plannedAt), ...until, starting: plannedAt });
           }
           await start(plannedAt);
-          progress = { ...progress, last: plannedAt };
+          progress = withStart(progress, plannedAt);
         }
       }
-      const isChanged = before?.timing !== timing || found.due.length > 0 || before.through > through;
+      const isChanged =
+        before?.timing !== timing || found.due.length > 0 || found.missed !== undefined || before.through > through;
       if (isChanged || progress.starting !== undefined) await put({ ...progress, ...decided, starting: undefined });
       const isWaiting = (progress.waiting ?? []).length > 0;
       return { timing, through, next: isWaiting ? NOW : (planning.times.after(through, 1)[0] ?? Number.POSITIVE_INFINITY) };
@@ -253,7 +264,12 @@ export const recordSchedules = defineAdapter({
         const isPaused = found?.isPaused ?? false;
         const next = isPaused ? [] : times.after(clock.now(), SHOWN_TIMES);
         const waiting = found?.waiting?.length ?? 0;
-        return { isPaused, next, ...(found?.last !== undefined && { last: found.last }), ...(waiting > 0 && { waiting }) };
+        return {
+          ...{ isPaused, next, ...(await endsOf(from, schedule.id, found?.started ?? [])) },
+          ...(found?.last !== undefined && { last: found.last }),
+          ...(waiting > 0 && { waiting }),
+          ...(found?.missed && { missed: found.missed }),
+        };
       },
       async pause(source, id, isPaused) {
         const key = keyOf(source, id);
@@ -279,6 +295,31 @@ export const recordSchedules = defineAdapter({
     };
   },
 });
+
+/** The progress after a planned time was started. It may be started again after a kill. */
+function withStart(progress: Progress, plannedAt: number): Progress {
+  const { started = [] } = progress;
+  const next = started.at(-1) === plannedAt ? started : [...started, plannedAt].slice(-STARTS_KEPT);
+  return { ...progress, last: plannedAt, started: next };
+}
+
+/** The newest end, and the failures since the last success. A healthy schedule costs one question. */
+async function endsOf(
+  source: ports.ScheduleSource | undefined,
+  id: string,
+  started: readonly number[],
+): Promise<Pick<ports.ScheduleState, "ended" | "failures">> {
+  let ended: ports.ScheduleState["ended"];
+  let failures = 0;
+  for (const plannedAt of source?.outcome ? started.toReversed() : []) {
+    const outcome = await source!.outcome!(id, plannedAt);
+    if (!outcome || outcome.status === "open") continue;
+    ended ??= { ...outcome, plannedAt };
+    if (outcome.status === "completed") break;
+    if (outcome.status === "failed") failures++;
+  }
+  return { failures, ...(ended && { ended }) };
+}
 
 const timingOf = ({ timing }: ports.Schedule): string => JSON.stringify(timing);
 

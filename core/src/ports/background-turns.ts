@@ -27,7 +27,7 @@ export interface BackgroundTurns {
    * The turn that was accepted with this key, by its run. `isOpen`: it has not ended, and is queued, executes, or waits. Undefined for unknown
    * keys, and for turns whose run was removed. Throws errors of unavailable stores.
    */
-  find(key: string): Promise<{ readonly runId: string; readonly isOpen: boolean } | undefined>;
+  find(key: string): Promise<FoundTurn | undefined>;
   /**
    * Stop a turn that executes or is queued. An executing turn ends as soon as its agent reacts to the signal. A queued turn never
    * begins. In both cases the run is interrupted for this reason, an identifier of the caller's such as `workflow_cancelled`.
@@ -68,6 +68,14 @@ export interface BackgroundTurn {
   readonly tell?: TurnListener | undefined;
   /** The failed run that this turn runs again. Its own run names it. */
   readonly againOf?: string | undefined;
+}
+
+/** A turn that was found by its key. */
+export interface FoundTurn {
+  readonly runId: string;
+  readonly isOpen: boolean;
+  /** How it ended. Absent while it is open. `at`: milliseconds since 1970. */
+  readonly end?: (Pick<BackgroundTurnEnd, "status"> & { readonly at: number }) | undefined;
 }
 
 /**

@@ -59,6 +59,7 @@ export {
   type DeliveredMessage,
   type Delivery,
   type DeliveryPage,
+  type FoundTurn,
   type MessageBlock,
   type TurnListener,
   type TurnOrigin,
@@ -202,7 +203,9 @@ export {
   tools,
 } from "./tools.ts";
 export {
+  type MissedTimes,
   type Schedule,
+  type ScheduleOutcome,
   type Schedules,
   type ScheduleSource,
   type ScheduleState,

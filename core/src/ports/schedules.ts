@@ -37,6 +37,20 @@ export interface ScheduleSource {
   isOpen?(id: string, plannedAt: number, signal: AbortSignal): Promise<boolean>;
   /** Stop what `isOpen` means. Durable when it resolves. Has no effect if it has ended. */
   stop?(id: string, plannedAt: number, signal: AbortSignal): Promise<void>;
+  /**
+   * How far what was started at this planned time has come. Undefined if it is unknown: it started nothing, or it was removed. Schedules of
+   * sources without `outcome` do not know their ends.
+   */
+  outcome?(id: string, plannedAt: number): Promise<ScheduleOutcome | undefined>;
+}
+
+/** What a planned time started. */
+export interface ScheduleOutcome {
+  readonly runId: string;
+  /** `stopped`: a person or another start ended it, which is neither a success nor a failure. */
+  readonly status: "open" | "completed" | "failed" | "stopped";
+  /** When it ended, in milliseconds since 1970. Absent while it is open. */
+  readonly at?: number | undefined;
 }
 
 /** One schedule. */
@@ -81,6 +95,20 @@ export interface ScheduleState {
   readonly last?: number | undefined;
   /** With the overlap `queue`: the number of planned times that wait for the end of the start before them. Absent if none waits. */
   readonly waiting?: number | undefined;
+  /** The newest start that has ended. Absent if none of the newest ten starts has ended, or is still stored. */
+  readonly ended?: (ScheduleOutcome & { readonly plannedAt: number }) | undefined;
+  /** The number of failures since the last success, of the newest ten starts. Open and stopped starts do not count. */
+  readonly failures: number;
+  /** The last time that planned times were missed and not caught up. Absent if that never happened. */
+  readonly missed?: MissedTimes | undefined;
+}
+
+/** Planned times that started nothing, because no process started them in time. */
+export interface MissedTimes {
+  /** At most 100, which means 100 or more. */
+  readonly count: number;
+  /** The newest of them. */
+  readonly last: number;
 }
 
 /** The port of schedules. */

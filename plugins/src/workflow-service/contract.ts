@@ -1,5 +1,14 @@
 // One file: the calls of the area, with each path, shape and error, as a client sees them.
-import { defineContract, jsonObject, maxCharacters, modelUsage, readParameters, record, reply } from "@portico/core/contract";
+import {
+  defineContract,
+  jsonObject,
+  maxCharacters,
+  modelUsage,
+  readParameters,
+  record,
+  reply,
+  scheduleAnswer,
+} from "@portico/core/contract";
 import * as v from "valibot";
 import { workflowEnvelope, workflowErrors } from "./contracts/errors.ts";
 import { CALL_BYTES, COMMENT_LENGTH, IDEMPOTENCY_KEY_LENGTH, TRIGGER_BYTES } from "./contracts/limits.ts";
@@ -262,20 +271,9 @@ const ofSchedule = { ...reading, unknown_schedule, schedules_unavailable: workfl
 const schedule = v.object({
   workflowId: text,
   name: text,
-  cron: v.optional(text),
-  timeZone: v.optional(text),
-  everyMs: v.optional(v.number()),
-  paused: v.boolean(),
-  /** The next planned times, ISO 8601. */
-  next: v.array(text),
-  /** The newest planned time that was started, ISO 8601. */
-  last: v.optional(text),
-  /** The number of planned times that wait for the end of the run before them. Absent if none waits. */
-  waiting: v.optional(v.number()),
+  ...scheduleAnswer,
   /** The newest planned time that started nothing, because the workflow's `concurrency` refused it: ISO 8601, and the code of the error. */
   lastRefused: v.optional(v.object({ plannedAt: text, code: text })),
-  /** Why it does not start anything. */
-  fault: v.optional(text),
 });
 
 /** The workflow service (specification 4.2; open points 8). */
@@ -504,7 +502,7 @@ export const workflowServiceContract = defineContract(
     schedules: {
       method: "GET",
       path: "/api/workflow/schedules",
-      summary: "List the schedules of the deployed workflows, with their next times (an extension)",
+      summary: "List the schedules of the deployed workflows, with their next times and last ends (an extension)",
       query: readParameters({}),
       success: reply.json(v.object({ schedules: v.array(schedule) })),
       errors: reading,

@@ -1,4 +1,5 @@
 import type { CallResult } from "@portico/core/client";
+import type { ScheduleAnswer } from "@portico/core/contract";
 import { agentSchedulesContract } from "@portico/operator/agent-schedules/contract";
 import type { PlatformSettings } from "@portico/presets/settings/platform";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
@@ -34,34 +35,40 @@ export async function findSchedules(settings: PlatformSettings, given: string | 
 }
 
 /** A schedule of an agent or of a workflow. */
-interface TimedSchedule {
+interface TimedSchedule extends ScheduleAnswer {
   readonly name: string;
-  readonly cron?: string | undefined;
-  readonly timeZone?: string | undefined;
-  readonly everyMs?: number | undefined;
-  readonly paused: boolean;
-  readonly next: readonly string[];
-  readonly last?: string | undefined;
-  /** The number of planned times that wait. Schedules of agents have none. */
-  readonly waiting?: number | undefined;
   /** The newest planned time that was refused. Schedules of agents have none. */
   readonly lastRefused?: { readonly plannedAt: string; readonly code: string } | undefined;
-  readonly fault?: string | undefined;
+}
+
+/** The schedules that fail or start nothing, if only these are asked for. */
+export function chosenSchedules<S extends TimedSchedule>(schedules: readonly S[], isOnlyFailing: boolean): readonly S[] {
+  return isOnlyFailing ? schedules.filter(({ state }) => state === "failing" || state === "invalid") : schedules;
 }
 
 /** `ownerOf`: the agent or workflow of a schedule. */
 export function scheduleTable<S extends TimedSchedule>(schedules: readonly S[], ownerOf: (schedule: S) => string): string {
   return table(
-    ["SCHEDULE", "TIMING", "STATE", "NEXT", "LAST START"],
+    ["SCHEDULE", "TIMING", "STATE", "NEXT", "LAST START", "LAST END"],
     schedules.map((schedule) => {
-      const { name, cron, timeZone = "UTC", everyMs = 0, paused, next, last, waiting, lastRefused, fault } = schedule;
-      const refused = lastRefused === undefined ? "" : `, refused ${lastRefused.plannedAt}`;
+      const { name, cron, timeZone = "UTC", everyMs = 0, next, last, lastEnd } = schedule;
       return [
         `${ownerOf(schedule)}/${name}`,
         cron === undefined ? `every ${everyMs / 1000} s` : `${cron} ${timeZone}`,
-        fault ?? (paused ? "paused" : "active") + (waiting === undefined ? "" : `, ${waiting} waiting`) + refused,
-        ...[next[0] ?? "", last ?? ""],
+        stateOf(schedule),
+        ...[next[0] ?? "", last ?? "", lastEnd ? `${lastEnd.status} ${lastEnd.endedAt} ${lastEnd.runId}` : ""],
       ];
     }),
   );
+}
+
+function stateOf({ state, fault, failures, last, missed, waiting, lastRefused }: TimedSchedule): string {
+  const word = state === "ok" ? "active" : state === "new" ? (last === undefined ? "never started" : "no result yet") : state;
+  return [
+    fault ?? word,
+    ...(failures > 0 ? [`${failures}${failures === 10 ? " or more" : ""} failures in a row`] : []),
+    ...(missed ? [`${missed.count}${missed.count === 100 ? " or more" : ""} missed`] : []),
+    ...(waiting === undefined ? [] : [`${waiting} waiting`]),
+    ...(lastRefused ? [`refused ${lastRefused.plannedAt}`] : []),
+  ].join(", ");
 }

@@ -109,6 +109,30 @@ describe("schedules of an agent", () => {
     await expect.poll(async () => (await list())[0].last).toBe(next);
   });
 
+  it("say how their newest turn ended, with its run, and fail until a turn succeeds", async () => {
+    await start();
+    expect((await list())[0]).toMatchObject({ state: "new", failures: 0 });
+    service.engine.on("What is new?", async () => {
+      throw new Error("broken");
+    });
+    const statuses = async () => (await runs()).map(({ status }) => status);
+    await pass(2 * MINUTE_MS);
+    await expect.poll(statuses).toEqual(["failed", "failed"]);
+    const [newest] = await runs();
+    expect((await list())[0]).toMatchObject({
+      state: "failing",
+      failures: 2,
+      lastEnd: { runId: newest.run_id, status: "failed", endedAt: newest.completed_at },
+    });
+    await service.close();
+    await start();
+    expect((await list())[0]).toMatchObject({ state: "failing", failures: 2 });
+    service.engine.on("What is new?", async () => {});
+    await pass(MINUTE_MS);
+    await expect.poll(async () => (await statuses())[0]).toBe("completed");
+    expect((await list())[0]).toMatchObject({ state: "ok", failures: 0, lastEnd: { status: "completed" } });
+  });
+
   it("start nothing while they are paused, and go on when they are resumed", async () => {
     await start();
     const path = "/api/schedules/helper/news";

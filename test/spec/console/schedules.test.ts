@@ -25,6 +25,10 @@ describe.skipIf(findChromium() === undefined)("schedules in the web console", ()
           schedules: [{ name: "often", every: "1s" }],
           nodes: { ask: { type: "human_gate", with: { title: "Go on?" } } },
         },
+        "workflows/breaking.json": {
+          schedules: [{ name: "often", every: "1s" }],
+          nodes: { break: { type: "transform", with: { value: "${{ parameters.none.at }}" } } },
+        },
         "agents/stuck/agent.json": {
           name: "Stuck",
           engine: "missing",
@@ -43,7 +47,7 @@ describe.skipIf(findChromium() === undefined)("schedules in the web console", ()
       .filter({ hasText: `reporter / ${name}` });
 
   it("are listed with timing, state, next times and fault, also on a phone", async () => {
-    await row("yearly").getByText("Active").waitFor();
+    await row("yearly").getByText("Never started").waitFor();
     expect(await row("yearly").textContent()).toContain("0 0 1 1 * Europe/Berlin");
     expect(await row("yearly").locator("time").count()).toBe(3);
     expect(await row("broken").textContent()).toContain("it starts nothing until you fix this");
@@ -55,7 +59,23 @@ describe.skipIf(findChromium() === undefined)("schedules in the web console", ()
     await row("yearly").getByText("Paused").waitFor();
     expect((await opened.call("GET", "/api/schedules")).schedules[0]).toMatchObject({ name: "yearly", paused: true });
     await opened.page.getByRole("button", { name: "Resume reporter/yearly" }).click();
-    await row("yearly").getByText("Active").waitFor();
+    await row("yearly").getByText("Never started").waitFor();
+  });
+
+  it("whose starts fail are red, with the failures in a row and a link to the run, and can be shown alone", async () => {
+    const { page } = opened;
+    const failing = page.getByRole("row").filter({ hasText: "breaking / often" });
+    await failing.getByText("Failing").waitFor();
+    await failing.getByText(/^\d+ (or more )?failures in a row$/).waitFor();
+    await page.getByRole("switch", { name: "Only failing" }).click();
+    await row("yearly").waitFor({ state: "detached" });
+    await failing.getByText("Failing").waitFor();
+    await page.getByText("No failing schedules of agents").waitFor({ state: "detached" });
+    expect(await findingsInEveryLook(page)).toEqual([]);
+    await failing.getByRole("link", { name: "Failed" }).click();
+    await expect.poll(() => page.evaluate(() => location.hash)).toMatch(/^#\/workflows\/breaking\/wrun_/);
+    await opened.goTo("Schedules");
+    await row("yearly").waitFor();
   });
 
   it("a failed run is run again from its page, and both runs name each other", async () => {
@@ -71,13 +91,13 @@ describe.skipIf(findChromium() === undefined)("schedules in the web console", ()
 
   it("of workflows are listed, paused, resumed and started by hand, with a link to the run", async () => {
     const { page } = opened;
-    const digest = page.getByRole("table", { name: "Workflows with planned times" }).getByRole("row").nth(1);
-    await digest.getByText("Active").waitFor();
+    const digest = page.getByRole("row").filter({ hasText: "digest / yearly" });
+    await digest.getByText("Never started").waitFor();
     expect(await digest.textContent()).toContain("0 0 1 1 * UTC");
     await page.getByRole("button", { name: "Pause digest/yearly" }).click();
     await digest.getByText("Paused").waitFor();
     await page.getByRole("button", { name: "Resume digest/yearly" }).click();
-    await digest.getByText("Active").waitFor();
+    await digest.getByText("Never started").waitFor();
     await page.getByRole("button", { name: "Start digest/yearly now" }).click();
     await digest.getByRole("link", { name: "Started run" }).click();
     await expect.poll(() => page.evaluate(() => location.hash)).toMatch(/^#\/workflows\/digest\/wrun_/);

@@ -36,11 +36,15 @@ describe("portico schedule", () => {
   it("list prints the schedules with their timing, state and next time, and as JSON what the service answers", async () => {
     const { stdout } = await portico("list");
     const lines = stdout.split("\n");
-    expect(lines[0]).toMatch(/^SCHEDULE +TIMING +STATE +NEXT +LAST START$/);
-    expect(lines[1]).toMatch(/^reporter\/yearly +0 0 1 1 \* Europe\/Berlin +active +\d{4}-12-31T23:00:00\.000Z$/);
+    expect(lines[0]).toMatch(/^SCHEDULE +TIMING +STATE +NEXT +LAST START +LAST END$/);
+    expect(lines[1]).toMatch(/^reporter\/yearly +0 0 1 1 \* Europe\/Berlin +never started +\d{4}-12-31T23:00:00\.000Z$/);
     expect(lines[2]).toMatch(/^reporter\/broken +.* not valid/);
     const answer = await fetch(`${service.url("agent")}/api/schedules`, { headers: { "x-agent-service-token": TOKEN } });
     expect(await json("list")).toEqual((await answer.json()).schedules);
+  });
+
+  it("list --failing prints only what fails or cannot start", async () => {
+    expect((await json("list", "--failing")).map(({ name }: { name: string }) => name)).toEqual(["broken"]);
   });
 
   it("pause and resume change the schedule", async () => {

@@ -27,8 +27,8 @@ const json = async (...args: string[]) => JSON.parse((await portico(...args, "--
 describe("portico workflow schedule", () => {
   it("list prints the schedules with their timing, state and next time, and as JSON what the service answers", async () => {
     const [head, digest] = (await portico("list")).stdout.split("\n");
-    expect(head).toMatch(/^SCHEDULE +TIMING +STATE +NEXT +LAST START$/);
-    expect(digest).toMatch(/^digest\/yearly +0 0 1 1 \* Europe\/Berlin +active +\d{4}-12-31T23:00:00\.000Z$/);
+    expect(head).toMatch(/^SCHEDULE +TIMING +STATE +NEXT +LAST START +LAST END$/);
+    expect(digest).toMatch(/^digest\/yearly +0 0 1 1 \* Europe\/Berlin +never started +\d{4}-12-31T23:00:00\.000Z$/);
     expect(await json("list")).toEqual((await service.call("GET", "/api/workflow/schedules")).body.schedules);
   });
 
@@ -39,7 +39,7 @@ describe("portico workflow schedule", () => {
     });
     await expect
       .poll(async () => (await portico("list")).stdout, { timeout: 30_000 })
-      .toMatch(/^slow\/often +every 1 s +active, \d+ waiting /m);
+      .toMatch(/^slow\/often +every 1 s +no result yet, \d+ waiting /m);
     folder.deploy("slow.json", { nodes: { n: { type: "transform", with: { value: 1 } } } });
     await expect.poll(async () => (await json("list")).length).toBe(1);
   });

@@ -127,12 +127,38 @@ describe.skipIf(isClusterRun)("schedules of a workflow", () => {
     const { next } = await listed("report", "news");
     expect(await list()).toEqual([
       expect.objectContaining({ workflowId: "report", name: "morning", cron: "30 6 * * 1-5", timeZone: "Europe/Berlin" }),
-      { workflowId: "report", name: "news", everyMs: MINUTE_MS, paused: false, next: expect.any(Array) },
+      {
+        workflowId: "report",
+        name: "news",
+        everyMs: MINUTE_MS,
+        state: "new",
+        paused: false,
+        next: expect.any(Array),
+        failures: 0,
+      },
       expect.objectContaining({ workflowId: "zz-control" }),
     ]);
     expect(next).toHaveLength(5);
     await pass(1);
     expect((await listed("report", "news")).last).toBe(next[0]);
+  });
+
+  it("say how their newest run ended, count the failures in a row, and fail until a run succeeds", async () => {
+    const fails = { type: "transform", with: { value: "${{ parameters.region.none }}" } };
+    await start({ "report.json": { parameters, schedules: [news], nodes: { n: fails } } });
+    await pass(2);
+    const newest = async () => (await runsOf("report"))[0];
+    await expect.poll(async () => (await listed("report", "news")).failures).toBe(2);
+    expect(await listed("report", "news")).toMatchObject({
+      state: "failing",
+      lastEnd: { ...{ runId: (await newest()).runId, status: "failed" }, endedAt: (await newest()).completedAt },
+    });
+    await service.close();
+    await start({ "report.json": report(news) });
+    expect(await listed("report", "news")).toMatchObject({ state: "failing", failures: 2 });
+    await pass(1);
+    await expect.poll(async () => (await listed("report", "news")).state).toBe("ok");
+    expect(await listed("report", "news")).toMatchObject({ failures: 0, lastEnd: { runId: (await newest()).runId } });
   });
 
   it("start nothing while they are paused, and go on when they are resumed", async () => {

@@ -1,4 +1,12 @@
-import { defineContract, defineErrors, ownerErrors, pageEnvelope, readParameters, reply } from "@portico/core/contract";
+import {
+  defineContract,
+  defineErrors,
+  ownerErrors,
+  pageEnvelope,
+  readParameters,
+  reply,
+  scheduleAnswer,
+} from "@portico/core/contract";
 import * as v from "valibot";
 
 /** Errors of the calls about schedules. */
@@ -15,22 +23,7 @@ const path = v.strictObject({ agentId: text, name: text });
 const { unauthorized, owner_required, unknown_schedule, no_owner } = scheduleErrors;
 const ofOne = { unauthorized, owner_required, unknown_schedule };
 
-const schedule = v.object({
-  agentId: text,
-  name: text,
-  cron: v.optional(text),
-  timeZone: v.optional(text),
-  everyMs: v.optional(v.number()),
-  paused: v.boolean(),
-  /** The next planned times, ISO 8601. */
-  next: v.array(text),
-  /** The newest planned time that was started, ISO 8601. */
-  last: v.optional(text),
-  /** The number of planned times that wait for the end of the turn before them. */
-  waiting: v.optional(v.number()),
-  /** Why it does not start anything. */
-  fault: v.optional(text),
-});
+const schedule = v.object({ agentId: text, name: text, ...scheduleAnswer });
 
 /** Schedules of agents, for the instance's owner: an extension of the specification. */
 export const agentSchedulesContract = defineContract(
@@ -39,7 +32,7 @@ export const agentSchedulesContract = defineContract(
     list: {
       method: "GET",
       path: "/api/schedules",
-      summary: "List the schedules of all agents, with their next times (an extension)",
+      summary: "List the schedules of all agents, with their next times and last ends (an extension)",
       query: readParameters({}),
       success: reply.json(v.object({ schedules: v.array(schedule) })),
       errors: { unauthorized, owner_required },

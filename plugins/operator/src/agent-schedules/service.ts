@@ -1,4 +1,14 @@
-import { auditActor, auditWriter, definePlugin, optional, ownerGuard, ownerScheme, ports } from "@portico/core";
+import {
+  auditActor,
+  auditWriter,
+  definePlugin,
+  faultySchedule,
+  optional,
+  ownerGuard,
+  ownerScheme,
+  ports,
+  toScheduleAnswer,
+} from "@portico/core";
 import * as v from "valibot";
 import { agentSchedulesContract, scheduleErrors } from "./contract.ts";
 
@@ -56,17 +66,12 @@ export const agentSchedules = definePlugin({
         const all = (await agents.list({ withGit: false })).flatMap(schedulesOf).filter(({ schedule }) => schedule.enabled);
         const shown = all.map(async (own) => {
           const { agentId, name, schedule } = own;
-          const known = { agentId, name, ...schedule.timing };
+          const of = { agentId, name };
           try {
-            const { isPaused, next, last, waiting } = await schedules.state(SOURCE, toSchedule(own));
-            return {
-              ...{ ...known, paused: isPaused, next: next.map(toText) },
-              ...(last !== undefined && { last: toText(last) }),
-              ...(waiting !== undefined && { waiting }),
-            };
+            return { ...of, ...toScheduleAnswer(schedule.timing, await schedules.state(SOURCE, toSchedule(own))) };
           } catch (error) {
             if (!(error instanceof RangeError)) throw error;
-            return { ...known, paused: false, next: [], fault: error.message };
+            return { ...of, ...faultySchedule(schedule.timing, error.message) };
           }
         });
         return { schedules: await Promise.all(shown) };
@@ -161,9 +166,12 @@ function agentSource(given: StartGiven & { readonly agents: ports.Agents; readon
       const found = await turns.find(keyOf(id, plannedAt));
       if (found?.isOpen) await turns.stop(found.runId, OVERLAP);
     },
+    async outcome(id, plannedAt) {
+      const found = await turns.find(keyOf(id, plannedAt));
+      if (!found) return undefined;
+      const { runId, end } = found;
+      if (!end) return { runId, status: "open" };
+      return { runId, status: end.status === "interrupted" ? "stopped" : end.status, at: end.at };
+    },
   };
-}
-
-function toText(ms: number): string {
-  return new Date(ms).toISOString();
 }

@@ -239,10 +239,11 @@ export function createBackgroundRecords(given: {
       return run !== undefined && isPlanned(run.value);
     },
 
-    /** Whether a turn has not ended. Undefined for a turn that is unknown. */
-    async isOpen(runId: string): Promise<boolean | undefined> {
+    /** A turn, by its run. Undefined for a turn that is unknown. */
+    async found(runId: string): Promise<ports.FoundTurn | undefined> {
       const { run, record } = await read(runId);
-      return run || record ? !hasEnded(run) : undefined;
+      if (!run && !record) return undefined;
+      return run && hasEnded(run) ? { runId, isOpen: false, end: endOfRun(run.value) } : { runId, isOpen: true };
     },
 
     /** Whether a turn waits for a person or for its next attempt, so that the engine may have forgotten its first work. */
@@ -310,6 +311,13 @@ function isOver(turn: AcceptedTurn, { run, record }: Found): boolean {
 
 function hasEnded(run: ports.Stored<Run> | undefined): boolean {
   return run !== undefined && run.value.status !== "running" && !isPlanned(run.value);
+}
+
+function endOfRun(run: Run): NonNullable<ports.FoundTurn["end"]> {
+  const { status, interruption_reason: reason, interrupted_at, completed_at, updatedAt, started_at } = run;
+  const at = Date.parse(interrupted_at ?? completed_at ?? updatedAt ?? started_at);
+  if (status === "failed") return { status, at };
+  return { status: reason === undefined ? "completed" : "interrupted", at };
 }
 
 const attempted = ({ value: { turn, attempt } }: ports.Stored<OpenBackgroundTurn>): AcceptedTurn => ({ ...turn, attempt });

@@ -109,11 +109,7 @@ export const backgroundTurns = defineAdapter({
         if (!isLater) await engine.start(BACKGROUND_TURN, turn.turnId, turn, { key: agentId, records: records.accept(turn) });
         return { runId: turn.runId };
       },
-      async find(key) {
-        const { runId } = turnIds(keyedIdSuffix(key));
-        const isOpen = await records.isOpen(runId);
-        return isOpen === undefined ? undefined : { runId, isOpen };
-      },
+      find: (key) => records.found(turnIds(keyedIdSuffix(key)).runId),
       async stop(runId, reason) {
         const turnId = turnIdOf(runId);
         if (turnId === undefined) return false;

@@ -1,5 +1,6 @@
-import { auditActor, type RequestHead, ports } from "@portico/core";
+import { auditActor, faultySchedule, ports, type RequestHead, toScheduleAnswer } from "@portico/core";
 import { workflowErrors } from "../contracts/errors.ts";
+import { isTerminal, type RunStatus } from "../contracts/run-state.ts";
 import { isOverflow, toServiceError } from "../service/start-runs.ts";
 import { toStoreError, type WorkflowHandlers, type WorkflowServices } from "./workflow-services.ts";
 import type { Definition, WorkflowSchedule } from "../definition/definition.ts";
@@ -16,6 +17,11 @@ const NO_SCHEDULES = "This service has no adapter of the port schedules";
 /** The name of this source of schedules. */
 const SCHEDULE_SOURCE = "workflows";
 
+/** Runs that resume each other, of which the newest says how a planned time ended. */
+const MOST_RESUMES = 10;
+/** Only a person continues an interrupted run, so it counts as failed. */
+const OUTCOMES: Partial<Record<RunStatus, "completed" | "stopped">> = { completed: "completed", cancelled: "stopped" };
+
 /** Why a run was cancelled whose schedule has the overlap `cancel`. */
 const OVERLAP = "schedule_overlap";
 
@@ -24,20 +30,15 @@ export function listSchedules({ runtime, schedules }: WorkflowServices): Workflo
   return async () => {
     const shown = deployedSchedules(runtime).map(async (deployed) => {
       const { definition, schedule } = deployed;
-      const known = { workflowId: definition.id, name: schedule.name, ...schedule.timing };
-      if (!schedules) return { ...known, paused: false, next: [], fault: NO_SCHEDULES };
+      const of = { workflowId: definition.id, name: schedule.name };
+      if (!schedules) return { ...of, ...faultySchedule(schedule.timing, NO_SCHEDULES) };
       try {
-        const { isPaused, next, last, waiting } = await schedules.state(SCHEDULE_SOURCE, toSchedule(deployed));
+        const state = await schedules.state(SCHEDULE_SOURCE, toSchedule(deployed));
         const lastRefused = await runtime.slots.lastRefused(idOf(deployed));
-        return {
-          ...{ ...known, paused: isPaused, next: next.map(toText) },
-          ...(last !== undefined && { last: toText(last) }),
-          ...(waiting !== undefined && { waiting }),
-          ...(lastRefused && { lastRefused }),
-        };
+        return { ...of, ...toScheduleAnswer(schedule.timing, state), ...(lastRefused && { lastRefused }) };
       } catch (error) {
         if (!(error instanceof RangeError)) return toStoreError(error);
-        return { ...known, paused: false, next: [], fault: error.message };
+        return { ...of, ...faultySchedule(schedule.timing, error.message) };
       }
     });
     return { schedules: await Promise.all(shown) };
@@ -109,6 +110,15 @@ export function scheduleSource(runtime: WorkflowRuntime): ports.ScheduleSource {
         signal.throwIfAborted();
         await cancelRun(runId, OVERLAP);
       }
+    },
+    async outcome(id, plannedAt) {
+      let found = await runs.find(runIdOf(id, plannedAt));
+      for (let resumes = 0; found?.value.resumedBy && resumes < MOST_RESUMES; resumes++)
+        found = (await runs.find(found.value.resumedBy.runId)) ?? found;
+      if (!found) return undefined;
+      const { runId, status, completedAt, startedAt } = found.value;
+      if (!isTerminal(status)) return { runId, status: "open" };
+      return { runId, status: OUTCOMES[status] ?? "failed", at: Date.parse(completedAt ?? startedAt) };
     },
   };
 }

@@ -18,11 +18,20 @@ const oneFlags = {
 
 const listCommand = defineCommand({
   meta: { name: "list", description: "List the schedules of all agents with their next times" },
-  args: { json: { type: "boolean", description: "Print a JSON array" }, ...serviceFlags },
+  args: {
+    failing: { type: "boolean", description: "Only schedules that fail, or cannot start anything" },
+    json: { type: "boolean", description: "Print a JSON array" },
+    ...serviceFlags,
+  },
   async run({ args }) {
-    const [{ scheduleTable }, service] = await Promise.all([import("../running-schedules.ts"), schedulesOf(args)]);
-    const schedules = await service.list();
+    const [{ chosenSchedules, scheduleTable }, service] = await Promise.all([
+      import("../running-schedules.ts"),
+      schedulesOf(args),
+    ]);
+    const all = await service.list();
+    const schedules = chosenSchedules(all, args.failing ?? false);
     if (args.json) return printJson(schedules);
+    if (schedules.length === 0 && all.length > 0) return console.error("No schedule of an agent fails.");
     if (schedules.length === 0) return console.error("No agent has a schedule that is switched on.");
     console.log(scheduleTable(schedules, ({ agentId }) => agentId));
   },

@@ -216,11 +216,17 @@ const oneFlags = {
 
 const listSchedulesCommand = defineCommand({
   meta: { name: "list", description: "List the schedules of the deployed workflows with their next times" },
-  args: { json: { type: "boolean", description: "Print a JSON array" }, ...serviceFlags },
+  args: {
+    failing: { type: "boolean", description: "Only schedules that fail, or cannot start anything" },
+    json: { type: "boolean", description: "Print a JSON array" },
+    ...serviceFlags,
+  },
   async run({ args }) {
-    const [{ scheduleTable }, service] = await Promise.all([import("../running-schedules.ts"), serviceOf(args)]);
-    const schedules = await service.schedules();
+    const [{ chosenSchedules, scheduleTable }, service] = await Promise.all([import("../running-schedules.ts"), serviceOf(args)]);
+    const all = await service.schedules();
+    const schedules = chosenSchedules(all, args.failing ?? false);
     if (args.json) return printJson(schedules);
+    if (schedules.length === 0 && all.length > 0) return console.error("No schedule of a workflow fails.");
     if (schedules.length === 0) return console.error("No workflow has a schedule that is switched on.");
     console.log(scheduleTable(schedules, ({ workflowId }) => workflowId));
   },
