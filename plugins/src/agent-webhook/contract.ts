@@ -5,6 +5,8 @@ import { arrivalErrors, managementErrors, notificationErrors, triggerErrors } fr
 import {
   EVENT_SAVE_BYTES,
   NOTIFICATION_BYTES,
+  RECEIVED_LIMIT,
+  RECEIVED_LIMIT_MAXIMUM,
   SENDER_EVENT_LENGTH,
   SENDER_EVENTS,
   SENDER_SECRET_LENGTH,
@@ -60,6 +62,22 @@ const senderEvents = v.pipe(
   v.check((events) => Object.keys(events).length > 0, "at least one event"),
   v.check((events) => Object.keys(events).length <= SENDER_EVENTS, `at most ${SENDER_EVENTS} events`),
 );
+
+/** Events that arrived: one that was accepted, or those of an hour that were not, for the same reason. */
+const receivedEvent = v.object({
+  status: v.picklist(["accepted", "ignored", "refused"]),
+  /** When it arrived last, and first: ISO 8601. */
+  at: text,
+  firstAt: text,
+  /** How often it arrived. */
+  count: v.number(),
+  /** The sender by which it came. Absent for triggers. */
+  sender: v.optional(text),
+  event: v.optional(text),
+  /** Why it was not accepted: the code of the error, or `not_mapped`. */
+  reason: v.optional(text),
+  runId: v.optional(text),
+});
 
 const {
   unauthorized,
@@ -172,6 +190,22 @@ export const agentWebhookContract = defineContract(
       success: reply.json(
         v.object({ items: v.array(scheduleMessage), total: v.number(), limit: v.number(), offset: v.number() }),
       ),
+      errors: { ...ofAgent, invalid_webhook_management_request },
+    },
+    received: {
+      method: "GET",
+      path: "/api/agents/:id/webhooks/received",
+      summary: "List the events that arrived at an agent, and what became of them, newest first (an extension)",
+      params: byId,
+      query: readParameters({
+        status: v.optional(v.picklist(["accepted", "ignored", "refused"])),
+        limit: v.optional(
+          v.pipe(text, v.regex(/^[1-9]\d{0,2}$/, "1 to 200"), v.transform(Number), v.maxValue(RECEIVED_LIMIT_MAXIMUM)),
+          String(RECEIVED_LIMIT),
+        ),
+        cursor: v.optional(v.pipe(text, maxCharacters(1024))),
+      }),
+      success: reply.json(v.object({ items: v.array(receivedEvent), cursor: v.optional(text) })),
       errors: { ...ofAgent, invalid_webhook_management_request },
     },
     senders: {

@@ -43,3 +43,13 @@ export const NOTIFICATION_BYTES = 4 * 1024 * 1024;
 export const TIMESTAMP_TOLERANCE_MS = 5 * 60_000;
 /** How long the former secret of a sender is valid after its replacement, in milliseconds. */
 export const FORMER_SECRET_MS = 24 * 60 * 60_000;
+
+/** Received events of a page: the default and the maximum. */
+export const RECEIVED_LIMIT = 50;
+export const RECEIVED_LIMIT_MAXIMUM = 200;
+/** How long what arrived is listed, in milliseconds. */
+export const RECEIVED_MS = 30 * 24 * 60 * 60_000;
+/** Records of one agent that are kept, by what became of the events. Those of refused events never push out accepted ones. */
+export const KEPT_RECEIVED = { accepted: 1000, ignored: 200, refused: 200 } as const;
+/** How often a process writes the count of events that were not accepted, in milliseconds. */
+export const QUIET_MS = 10_000;

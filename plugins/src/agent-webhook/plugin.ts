@@ -3,7 +3,9 @@ import { agentWebhookConfig } from "./config.ts";
 import { agentWebhookContract } from "./contract.ts";
 import { deleteSender, listSenders, rotateSenderSecret, saveSender } from "./routes/manage-senders.ts";
 import { deleteEvent, readConfiguration, rotateSecret, saveEvent, setEnabled } from "./routes/management.ts";
+import { createReceivedEvents } from "./received/received-events.ts";
 import { receive } from "./routes/receive.ts";
+import { listReceived } from "./routes/received.ts";
 import { scheduleMessages } from "./routes/schedule-messages.ts";
 import { trigger } from "./routes/trigger.ts";
 import { agentGuard, managementGuard, type WebhookServices } from "./routes/webhook-services.ts";
@@ -16,6 +18,8 @@ const SOURCE = "agents";
 
 /** The instance key changes at a start. In a cluster, processes with the earlier key may still seal after it. */
 const SEALED_AGAIN: ports.ChoreOptions = { everyMs: 60 * 60_000, firstMs: 60_000 };
+
+const SWEPT: ports.ChoreOptions = { everyMs: 60 * 60_000, firstMs: 60_000 };
 
 /** Events from outside that agents work on in the background, and their management by the instance's owner (specification 4.3 and 4.4). */
 export const agentWebhook = definePlugin({
@@ -51,10 +55,12 @@ export const agentWebhook = definePlugin({
     const latestEndOf = (caller: ports.Caller) => latestEnd(caller, { now: clock.now(), mostMs });
     const senders = createSenderRecords({ ...given, audit });
     engine.chore("seal-webhook-senders", SEALED_AGAIN, senders.sealAgain);
+    const received = createReceivedEvents({ ...given, log: telemetry.log }, scope);
+    engine.chore("sweep-webhook-received", SWEPT, received.sweep);
     scope.onReady(() => engine.ready());
     const services: WebhookServices = {
       ...{ agents, identity, clock, turns, document, secrets, audit, telemetry, usage, mode, latestEndOf },
-      senders,
+      ...{ senders, received },
       createSecret: () => given.secrets.create(""),
     };
     return {
@@ -64,6 +70,7 @@ export const agentWebhook = definePlugin({
       deleteEvent: deleteEvent(services),
       rotateSecret: rotateSecret(services),
       scheduleMessages: scheduleMessages(services),
+      received: listReceived(services),
       senders: listSenders(services),
       saveSender: saveSender(services),
       rotateSenderSecret: rotateSenderSecret(services),

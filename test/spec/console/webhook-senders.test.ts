@@ -49,11 +49,19 @@ describe.skipIf(findChromium() === undefined)("senders of webhooks in the web co
     await page.getByLabel("Name", { exact: true }).fill("my-repository");
     await page.getByLabel("Name at the sender").fill("push");
     await page.getByLabel("Event of the agent").selectOption("pushed");
+    await page.getByRole("listitem").filter({ hasText: "Payload URL" }).waitFor();
+    await page.getByText(/\/api\/webhook\/helper\/my-repository$/).waitFor();
     expect(await findingsInEveryLook(page)).toEqual([]);
     await page.getByRole("button", { name: "Create sender" }).click();
     const secret = await takeSecret();
     expect(await page.content()).not.toContain(secret);
     expect(await send(await addressOf("my-repository"), await fromGithub(secret, "push", { ref: "main" }))).toBe(200);
+    expect(await send(await addressOf("my-repository"), await fromGithub("wrong", "push", { ref: "main" }))).toBe(401);
+    const received = page.getByRole("table", { name: "Received events" });
+    await received.getByRole("row").filter({ hasText: "from my-repository" }).getByRole("link", { name: "Run" }).waitFor();
+    await received.getByText("missing or wrong signature").waitFor();
+    await page.getByLabel("Received events with status").selectOption("accepted");
+    await received.getByText("missing or wrong signature").waitFor({ state: "detached" });
     expect(await findingsInEveryLook(page)).toEqual([]);
   });
 

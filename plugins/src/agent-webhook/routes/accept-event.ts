@@ -1,4 +1,4 @@
-import { ports } from "@portico/core";
+import { ports, ServiceError } from "@portico/core";
 import { arrivalErrors } from "../errors.ts";
 import { PROMPT_CHARACTERS } from "../limits.ts";
 import { PromptTooLong, renderTemplate } from "../render-template.ts";
@@ -15,6 +15,8 @@ export interface ArrivedEvent {
   readonly fields: Readonly<Record<string, unknown>>;
   /** Idempotency key of the turn. Default: every event is a new turn. */
   readonly key?: string;
+  /** By which it came. Absent for triggers. */
+  readonly sender?: string;
 }
 
 /**
@@ -32,9 +34,9 @@ export function takenEvents({ definition, metadataError }: ports.Agent): Webhook
 
 /** Accepts an event and counts it: it is durable when this resolves. Throws `webhook_not_enabled`, `body_too_large` and `not_accepted`. */
 export async function acceptEvent(
-  { identity, turns, telemetry, usage }: WebhookServices,
+  { identity, turns, received, telemetry, usage }: WebhookServices,
   agentId: string,
-  { name, event, fields, key }: ArrivedEvent,
+  { name, event, fields, key, sender }: ArrivedEvent,
   signal: AbortSignal,
 ): Promise<void> {
   const userId = event.fileScope?.userId ?? (await identity.instanceOwner(signal));
@@ -49,6 +51,7 @@ export async function acceptEvent(
     });
     telemetry.log.info("An event of a webhook was accepted", { agent: agentId, event: name, run: runId });
     usage?.ended({ kind: "webhook", name: agentId, outcome: "completed" });
+    await received.accepted({ agentId, sender, event: name }, runId);
   } catch (error) {
     throw toArrivalError(error);
   }
@@ -60,12 +63,25 @@ export function toArrivalError(error: unknown): unknown {
   return away.some((each) => error instanceof each) ? arrivalErrors.not_accepted(undefined, {}, error) : error;
 }
 
-/** Counts the events that `accept` refuses. */
-export async function countingRefusals<T>({ usage }: WebhookServices, agentId: string, accept: () => Promise<T>): Promise<T> {
+/** What is known of an event that arrives: its sender, and the name that its sender gave it. */
+export interface Arrival {
+  sender?: string;
+  event?: string;
+}
+
+/** Counts the events that `accept` refuses. `accept` says what it learns of the event. */
+export async function countingRefusals<T>(
+  { usage, received }: WebhookServices,
+  agentId: string,
+  accept: (arrival: Arrival) => Promise<T>,
+): Promise<T> {
+  const arrival: Arrival = {};
   try {
-    return await accept();
+    return await accept(arrival);
   } catch (error) {
     usage?.ended({ kind: "webhook", name: agentId, outcome: "failed" });
+    const reason = error instanceof ServiceError ? error.code : "internal_error";
+    received.turnedAway({ agentId, ...arrival, status: "refused", reason });
     throw error;
   }
 }

@@ -1,7 +1,7 @@
-import { parseJsonBody, ports, type RequestHead } from "@portico/core";
+import { firstCharacters, parseJsonBody, ports, type RequestHead } from "@portico/core";
 import { agentWebhookContract } from "../contract.ts";
 import { notificationErrors } from "../errors.ts";
-import { TIMESTAMP_TOLERANCE_MS } from "../limits.ts";
+import { REPEATED_NAME_LENGTH, TIMESTAMP_TOLERANCE_MS } from "../limits.ts";
 import { notificationFields } from "../senders/notification-fields.ts";
 import { readNotification } from "../senders/read-notification.ts";
 import type { SenderKind } from "../senders/sender-rules.ts";
@@ -16,12 +16,13 @@ const FORM = "application/x-www-form-urlencoded";
  * first, and is not worked on again.
  */
 export function receive(services: WebhookServices): WebhookHandlers["receive"] {
-  const { senders, turns } = services;
+  const { senders, turns, received } = services;
   return ({ who: agent, params, body: text, head, signal, fail }) =>
-    countingRefusals(services, agent.id, async () => {
+    countingRefusals(services, agent.id, async (arrival) => {
       const found = await reached(senders.find(agent.id, params.sender));
       if (!found) throw fail.sender_not_found();
       const { sender, kind, events: mapped, secrets } = found;
+      arrival.sender = sender;
       if (kind !== "github" && isForm(head)) throw fail.unsupported_media_type();
       // The signed bytes cannot be made again from a text that is not UTF-8.
       if (text === undefined) throw fail.invalid_json();
@@ -34,16 +35,24 @@ export function receive(services: WebhookServices): WebhookHandlers["receive"] {
 
       const events = takenEvents(agent);
       const theirs = notification.names.find((each) => mapped.has(each)) ?? "";
+      arrival.event = firstCharacters(REPEATED_NAME_LENGTH, theirs || (notification.names[0] ?? "")).toWellFormed();
       const name = mapped.get(theirs);
-      if (name === undefined) return { accepted: false, reason: "not_mapped" } as const;
+      if (name === undefined) {
+        received.turnedAway({ agentId: agent.id, ...arrival, status: "ignored", reason: "not_mapped" });
+        return { accepted: false, reason: "not_mapped" } as const;
+      }
       const event = events.get(name);
       if (!event) throw fail.unknown_event(`Unknown event type: ${name}`);
       const accepted = { accepted: true, agentId: agent.id, event: name } as const;
       const key = `webhook:${agent.id}/${sender}/${notification.delivery}`;
       // Known as long as its run. Two simultaneous deliveries start one turn, because they have one key.
-      if (await reached(turns.find(key))) return { ...accepted, duplicate: true } as const;
+      const earlier = await reached(turns.find(key));
+      if (earlier) {
+        await received.accepted({ agentId: agent.id, sender, event: name }, earlier.runId);
+        return { ...accepted, duplicate: true } as const;
+      }
       const fields = notificationFields(event.promptTemplate, payload, { sender, event: theirs });
-      await acceptEvent(services, agent.id, { name, event, fields, key }, signal);
+      await acceptEvent(services, agent.id, { name, event, fields, key, sender }, signal);
       return accepted;
     });
 }

@@ -8,12 +8,13 @@ import type { WebhookHandlers, WebhookServices } from "./webhook-services.ts";
 /** Accepts an event: the agent works on it in the background (specification 4.4). */
 export function trigger(services: WebhookServices): WebhookHandlers["trigger"] {
   return ({ who: agent, body: text, head, signal, fail }) =>
-    countingRefusals(services, agent.id, async () => {
+    countingRefusals(services, agent.id, async (arrival) => {
       await authenticate(services, agent.id, head, signal);
       const events = takenEvents(agent);
       const { event: name, payload = {} } = parseJsonBody(agentWebhookContract.trigger, text);
+      arrival.event = shortened(name);
       const event = events.get(name);
-      if (!event) throw fail.unknown_event(`Unknown event type: ${shortened(name)}`);
+      if (!event) throw fail.unknown_event(`Unknown event type: ${arrival.event}`);
       await acceptEvent(services, agent.id, { name, event, fields: payload }, signal);
       return { accepted: true, agentId: agent.id, event: name } as const;
     });

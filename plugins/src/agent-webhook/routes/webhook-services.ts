@@ -2,6 +2,7 @@ import { type AuditWriter, type Guard, type Handlers, ownerGuard, ports, type Se
 import type { AgentWebhookSettings } from "../config.ts";
 import type { agentWebhookContract } from "../contract.ts";
 import { arrivalErrors, managementErrors } from "../errors.ts";
+import type { ReceivedEvents } from "../received/received-events.ts";
 import type { SenderRecords } from "../senders/sender-records.ts";
 import type { WebhookDocument } from "../webhook-document.ts";
 import type { WebhookSecrets } from "../webhook-secrets.ts";
@@ -14,6 +15,7 @@ export interface WebhookServices {
   readonly document: WebhookDocument;
   readonly secrets: WebhookSecrets;
   readonly senders: SenderRecords;
+  readonly received: ReceivedEvents;
   readonly clock: ports.Clock;
   /** Makes the secrets of senders that take any. */
   readonly createSecret: () => Secret;

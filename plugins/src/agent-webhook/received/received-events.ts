@@ -1,0 +1,173 @@
+import { type ports, readPages, type Scope, writeAgain } from "@portico/core";
+import { KEPT_RECEIVED, QUIET_MS, RECEIVED_MS } from "../limits.ts";
+
+/** What became of an event that arrived. */
+export type ReceivedStatus = "accepted" | "ignored" | "refused";
+
+/** Events that arrived, as they are stored and listed: one that was accepted, or several of an hour that were not. Times are ISO 8601. */
+export interface ReceivedEvent {
+  readonly agentId: string;
+  readonly status: ReceivedStatus;
+  /** When it arrived last. */
+  readonly at: string;
+  readonly firstAt: string;
+  /** How often it arrived. */
+  readonly count: number;
+  /** The sender by which it came. Absent for triggers. */
+  readonly sender?: string | undefined;
+  /** The event of the agent, or the sender's name of the newest event that was not accepted. */
+  readonly event?: string | undefined;
+  /** Why it was not accepted: the code of the error, or `not_mapped`. */
+  readonly reason?: string | undefined;
+  readonly runId?: string | undefined;
+}
+
+/** An event that was not accepted. */
+export interface TurnedAway extends Pick<ReceivedEvent, "agentId" | "sender" | "event"> {
+  readonly status: "ignored" | "refused";
+  readonly reason: string;
+}
+
+export type ReceivedEvents = ReturnType<typeof createReceivedEvents>;
+
+interface ReceivedEventsGiven {
+  readonly records: ports.Records;
+  readonly agents: ports.Agents;
+  readonly clock: ports.Clock;
+  readonly log: ports.Log;
+}
+
+const HOUR_MS = 60 * 60_000;
+const PAGE = 200;
+const STATUSES: readonly ReceivedStatus[] = ["accepted", "ignored", "refused"];
+const NEWEST = { by: "at", direction: "descending" } as const;
+
+/** Events of one kind that this process has not written yet. */
+interface Unwritten {
+  readonly away: TurnedAway;
+  firstAt: number;
+  at: number;
+  count: number;
+  event: string | undefined;
+}
+
+/**
+ * Which events arrived at the agents, without their contents. Each accepted event has a record. Those that were not accepted are counted: one
+ * record for an agent, sender and reason in an hour, which a process writes once in 10 s at most. So callers without a secret cannot fill the store,
+ * and cannot push out accepted events.
+ */
+export function createReceivedEvents({ records, agents, clock, log }: ReceivedEventsGiven, scope: Scope) {
+  const stored = records.collection<ReceivedEvent>({
+    name: "webhook-received",
+    indexes: { by_agent: ["agentId", "at"], by_status: ["agentId", "status", "at"], by_time: ["at"] },
+  });
+  /** By agent, sender and reason. An entry without events is quiet: the next event waits for the end of its time. */
+  const unwritten = new Map<string, Unwritten>();
+  const writing = new Set<Promise<void>>();
+
+  const add = (id: string, next: Omit<ReceivedEvent, "at" | "firstAt" | "count">, { firstAt, at, count }: Counted) =>
+    writeAgain(async () => {
+      const row = await stored.get(id);
+      const before = row?.value;
+      const value: ReceivedEvent = {
+        ...next,
+        at: toText(at),
+        firstAt: before?.firstAt ?? toText(firstAt),
+        count: (before?.count ?? 0) + count,
+      };
+      await stored.put(id, value, row?.version ?? "absent");
+    });
+  /** What was counted must never change how an event is answered. */
+  const failed = (agentId: string) => (error: unknown) =>
+    log.warn("An event that arrived could not be noted", { agent: agentId }, error);
+
+  const write = ({ away, event, ...counted }: Unwritten): void => {
+    const { agentId, sender, reason, status } = away;
+    // A sender's name and a code have no spaces.
+    const id = [agentId, sender ?? "", reason, Math.floor(counted.firstAt / HOUR_MS)].join(" ");
+    const written = add(id, { agentId, status, reason, sender, event }, counted)
+      .catch(failed(agentId))
+      .finally(() => writing.delete(written));
+    writing.add(written);
+  };
+  const flush = (): void => {
+    for (const [key, each] of unwritten) {
+      if (each.count === 0) unwritten.delete(key);
+      else write({ ...each });
+      each.count = 0;
+    }
+  };
+  const timer = setInterval(flush, QUIET_MS).unref();
+  scope.onClose(async () => {
+    clearInterval(timer);
+    flush();
+    await Promise.all(writing);
+  });
+
+  return {
+    /** Notes an accepted event. An event that its sender repeats has one record. */
+    async accepted(
+      { agentId, sender, event }: Pick<ReceivedEvent, "agentId" | "sender" | "event">,
+      runId: string,
+    ): Promise<void> {
+      const now = clock.now();
+      const counted = { firstAt: now, at: now, count: 1 };
+      await add(runId, { agentId, status: "accepted", sender, event, runId }, counted).catch(failed(agentId));
+    },
+    /** Counts an event that was not accepted. The first one is written at once, and the following ones together. */
+    turnedAway(away: TurnedAway): void {
+      const { agentId, sender, reason, event } = away;
+      const key = [agentId, sender ?? "", reason].join(" ");
+      const now = clock.now();
+      const known = unwritten.get(key);
+      if (!known) {
+        const first = { away, event, firstAt: now, at: now, count: 1 };
+        unwritten.set(key, { ...first, count: 0 });
+        return write(first);
+      }
+      if (known.count === 0) known.firstAt = now;
+      known.count++;
+      known.at = now;
+      known.event = event;
+    },
+    /** A page of what arrived at an agent, the newest first. Throws RecordCursorInvalid. */
+    async page(agentId: string, { status, limit, after }: ReceivedQuery): Promise<ports.Page<ReceivedEvent>> {
+      const where = { agentId, ...(status !== undefined && { status }) };
+      return stored.query({ where, order: NEWEST, limit, ...(after !== undefined && { after }) });
+    },
+    /** Removes what is older than 30 days, and what is beyond the number that is kept for an agent. */
+    async sweep(closing: AbortSignal): Promise<void> {
+      const oldest = toText(clock.now() - RECEIVED_MS);
+      sweeping: for await (const rows of readPages(stored, { order: { by: "at", direction: "ascending" }, limit: PAGE })) {
+        for (const { id, value } of rows) {
+          closing.throwIfAborted();
+          if (value.at >= oldest) break sweeping;
+          await stored.remove(id);
+        }
+      }
+      for (const { id: agentId } of await agents.list({ withGit: false })) {
+        for (const status of STATUSES) {
+          let count = 0;
+          const where = { agentId, status };
+          for await (const rows of readPages(stored, { where, order: NEWEST, limit: PAGE })) {
+            closing.throwIfAborted();
+            for (const { id } of rows.slice(Math.max(0, KEPT_RECEIVED[status] - count))) await stored.remove(id);
+            count += rows.length;
+          }
+        }
+      }
+    },
+  };
+}
+
+type Counted = Pick<Unwritten, "firstAt" | "at" | "count">;
+
+interface ReceivedQuery {
+  readonly status: ReceivedStatus | undefined;
+  readonly limit: number;
+  readonly after: string | undefined;
+}
+
+function toText(ms: number): string {
+  return new Date(ms).toISOString();
+}
