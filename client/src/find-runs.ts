@@ -6,6 +6,12 @@ export interface RunSearch {
   /** 1-8 words of the title, or of the error of a failed run, in any order. */
   readonly words?: string | undefined;
   readonly status?: "running" | "idle" | "completed" | "failed" | undefined;
+  /** How their last turn ended, or what it does now. */
+  readonly outcome?: Run["outcome"] | undefined;
+  /** The code of the error of their last turn, or the reason why it ended. */
+  readonly reason?: string | undefined;
+  /** Runs whose last turn ended at this time or later. */
+  readonly endedFrom?: Date | undefined;
   /** Runs that began at this time or later, and before that time. */
   readonly from?: Date | undefined;
   readonly before?: Date | undefined;
@@ -25,12 +31,15 @@ const PAGE = "50";
 /** Reads page after page, also pages that are empty and have a next one. */
 export async function* findRuns(
   calls: Pick<Client<typeof conversationsRunsContract>, "searchRuns">,
-  { words, status, from, before, agentId, userId, background, signal }: RunSearch,
+  { words, status, outcome, reason, endedFrom, from, before, agentId, userId, background, signal }: RunSearch,
 ): AsyncGenerator<Run, void> {
   const query = {
     limit: PAGE,
     ...(words !== undefined && { q: words }),
     ...(status !== undefined && { status }),
+    ...(outcome !== undefined && { outcome }),
+    ...(reason !== undefined && { reason }),
+    ...(endedFrom !== undefined && { ended_from: endedFrom.toISOString() }),
     ...(from !== undefined && { started_from: from.toISOString() }),
     ...(before !== undefined && { started_before: before.toISOString() }),
     ...(agentId !== undefined && { agent_id: agentId }),

@@ -174,6 +174,7 @@ export {
 export { addModelUsage } from "./kit/model-usage.ts";
 export { readOncePerTurn } from "./kit/store-calls.ts";
 export { readPages } from "./kit/store-calls.ts";
+export { countRuns, RUN_COUNT, type RunCount, type RunGroup } from "./kit/count-runs.ts";
 export { findPage, type FindPlace, type FindSource, type FoundPage } from "./kit/find-page.ts";
 export {
   createRunIndex,

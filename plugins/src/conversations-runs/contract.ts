@@ -8,6 +8,7 @@ import { agentEnvelope } from "./envelope.ts";
 import { agentErrors } from "./errors.ts";
 import { QUERY_BYTES, TITLE_LENGTH } from "./limits.ts";
 import { memoryRoutes } from "./memory-contract.ts";
+import { OUTCOMES, runCountRoutes, runFilters } from "./run-counts-contract.ts";
 import { storedTrace } from "./trace-entry.ts";
 import {
   askBody,
@@ -89,9 +90,12 @@ export const runMetadata = v.object({
   completed_at: optionalText,
   updatedAt: optionalText,
   failure_reason: optionalText,
-  /** Why its last turn failed, in words for its user: the beginning of the text in the receipt. */
-  failure: v.optional(v.object({ code: text, message: text })),
+  /** Why its last turn failed, in words for its user: the beginning of the text in the receipt. `provider`: of the model call that failed. */
+  failure: v.optional(v.object({ code: text, message: text, provider: optionalText })),
   interruption_reason: optionalText,
+  /** Why its last turn completed, if not by its agent's decision, and when its last turn ended: extensions. */
+  completion_reason: optionalText,
+  turn_ended_at: optionalText,
   interrupted_at: optionalText,
   delegation: v.optional(
     v.object({ fromAgentId: text, parentRunId: optionalText, parentClientRequestId: optionalText, mode: optionalText }),
@@ -115,6 +119,9 @@ export const runMetadata = v.object({
   again_run_id: optionalText,
   cleared: v.optional(v.boolean()),
 });
+
+/** A run as it is shown, with how its last turn ended or what it does now: an extension. */
+const shownRun = v.object({ ...runMetadata.entries, outcome: v.picklist(OUTCOMES) });
 
 /** Specification 2.12. */
 export const receipt = v.object({
@@ -218,24 +225,6 @@ const startErrors = {
   too_many_branches: agentErrors.too_many_branches,
 };
 
-/** The parameters of a search for runs: the criteria, which `runs/runs.ts` defines, and the page. */
-export const searchParameters = {
-  q: parameter,
-  status: parameter,
-  started_from: parameter,
-  started_before: parameter,
-  agent_id: parameter,
-  background: parameter,
-  archived: parameter,
-  interrupted: parameter,
-  user_id: parameter,
-  delegated_by: parameter,
-  parent_run_id: parameter,
-  limit: parameter,
-  after: parameter,
-  before: parameter,
-};
-
 /** Agents, runs, queries and conversations (specification 4.6, open points 4 and 7). */
 export const conversationsRunsContract = defineContract(
   {
@@ -308,17 +297,17 @@ export const conversationsRunsContract = defineContract(
       path: "/api/runs",
       summary: "List runs, newest first",
       query: v.object({ limit: parameter, agent_id: parameter, delegated_by: parameter, parent_run_id: parameter }),
-      success: reply.json(v.object({ runs: v.array(runMetadata) })),
+      success: reply.json(v.object({ runs: v.array(shownRun) })),
       errors: { unauthorized, invalid_pagination, invalid_filter },
     },
     searchRuns: {
       method: "GET",
       path: "/api/runs/search",
-      summary: "Find runs by words, status, time, kind, agent, user and origin, newest first",
-      query: readParameters(searchParameters),
+      summary: "Find runs by words, status, outcome, reason, time, kind, agent, user and origin, newest first",
+      query: readParameters({ ...runFilters, limit: parameter, after: parameter, before: parameter }),
       success: reply.json(
         v.object({
-          runs: v.array(runMetadata),
+          runs: v.array(shownRun),
           /** The `after` of the next page. A page may have fewer runs than its limit, even 0, although there is a next page. */
           next: optionalText,
           /** The `before` of the page with newer runs. Absent on a page that begins with the newest. */
@@ -327,12 +316,13 @@ export const conversationsRunsContract = defineContract(
       ),
       errors: { unauthorized, invalid_pagination, invalid_filter },
     },
+    ...runCountRoutes,
     run: {
       method: "GET",
       path: "/api/runs/:id",
       summary: "Read one run",
       params: byId,
-      success: reply.json(runMetadata),
+      success: reply.json(shownRun),
       errors: { unauthorized, run_not_found },
     },
     changeRun: {
@@ -352,7 +342,7 @@ export const conversationsRunsContract = defineContract(
           archived: v.optional(v.boolean()),
         }),
       ),
-      success: reply.json(runMetadata),
+      success: reply.json(shownRun),
       errors: { unauthorized, run_not_found, invalid_request },
     },
     runAgain: {

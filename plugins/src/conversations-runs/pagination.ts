@@ -57,6 +57,18 @@ export function readWords(name: string, value: Parameter): readonly string[] | u
   );
 }
 
+/** Reads a code, such as that of an error. */
+export function readCode(name: string, value: Parameter): string | undefined {
+  const text = readFilter(name, value);
+  if (text === undefined || isCode(text)) return text;
+  throw invalidFilter(name, "a code: 1-100 letters, digits, and the characters _ . -");
+}
+
+/** Whether a text has the form of a code. */
+export function isCode(text: string): boolean {
+  return /^[\w.-]{1,100}$/.test(text);
+}
+
 /** Reads a time. Returns it in UTC, with milliseconds. */
 export function readTime(name: string, value: Parameter): string | undefined {
   const text = readFilter(name, value);

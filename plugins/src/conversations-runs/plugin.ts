@@ -18,6 +18,7 @@ import { followUp, lookUpQuery, startQuery } from "./routes/queries.ts";
 import { changeRun, listRuns, readReceipts, readRun, readTrace, runAgain, runtimeState } from "./routes/runs.ts";
 import { steerQuery } from "./routes/steer.ts";
 import { stopTurns } from "./routes/stop-turns.ts";
+import { countRuns } from "./routes/count-runs.ts";
 import { searchRuns } from "./routes/search-runs.ts";
 
 /** Agents, conversations, durable turns, runs and receipts, and the realtime channel of queries (specification 4.6). */
@@ -54,6 +55,7 @@ export const conversationsRuns = definePlugin({
     fillPrompt: fillPrompt(services),
     runs: listRuns(services),
     searchRuns: searchRuns(services),
+    countRuns: countRuns(services),
     run: readRun(services),
     changeRun: changeRun(services),
     runAgain: runAgain(services),

@@ -12,7 +12,16 @@ import {
 import * as v from "valibot";
 import { workflowEnvelope, workflowErrors } from "./contracts/errors.ts";
 import { CALL_BYTES, COMMENT_LENGTH, IDEMPOTENCY_KEY_LENGTH, TRIGGER_BYTES } from "./contracts/limits.ts";
-import { ownership, runError, runSummary, status, foundRuns, searchQuery } from "./contracts/search-contract.ts";
+import {
+  countedRuns,
+  countQuery,
+  ownership,
+  runError,
+  runSummary,
+  status,
+  foundRuns,
+  searchQuery,
+} from "./contracts/search-contract.ts";
 
 const text = v.string();
 const json = v.unknown();
@@ -352,6 +361,14 @@ export const workflowServiceContract = defineContract(
       summary: "Find runs by workflow, status, user, time, fields, errors and version, newest first (an extension)",
       query: searchQuery,
       success: reply.json(foundRuns),
+      errors: { ...reading, workflow_not_found, invalid_request },
+    },
+    countRuns: {
+      method: "GET",
+      path: "/api/workflow/runs/counts",
+      summary: "Count the runs that a search finds, by status, and by workflow and cause (an extension)",
+      query: countQuery,
+      success: reply.json(countedRuns),
       errors: { ...reading, workflow_not_found, invalid_request },
     },
     run: {

@@ -17,7 +17,7 @@ import { receiveCallback } from "./routes/receive-callback.ts";
 import { readFile } from "./routes/read-file.ts";
 import { readResumePlan, rerun, resume } from "./routes/resume.ts";
 import { listSchedules, pauseSchedule, resumeSchedule, triggerSchedule, scheduleSource } from "./routes/schedules.ts";
-import { searchRuns } from "./routes/search.ts";
+import { countRuns, searchRuns } from "./routes/search.ts";
 import { listVersions } from "./routes/versions.ts";
 import type { WorkflowServices } from "./routes/workflow-services.ts";
 import { listWorkflows, readDefinition, retiredDefinitions } from "./routes/workflows.ts";
@@ -68,6 +68,7 @@ export const workflowService = definePlugin({
       events: followEvents(services),
       runs: listRuns(services),
       searchRuns: searchRuns(services),
+      countRuns: countRuns(services),
       run: readRun(services),
       file: readFile(services),
       start: start(services),

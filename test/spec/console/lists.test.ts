@@ -145,15 +145,15 @@ describe.skipIf(findChromium() === undefined)("lists of runs in the web console"
     const { page } = opened;
     await filter("Words").fill("break");
     await filter("Words").press("Enter");
-    await filter("Status").selectOption("Failed");
+    await filter("Outcome").selectOption("Failed");
     await filter("Started").selectOption("The last day");
-    await expect.poll(() => place()).toBe("#/runs?q=break&status=failed&since=1d");
+    await expect.poll(() => place()).toBe("#/runs?q=break&outcome=failed&since=1d");
     await link("Older").click();
     await expect.poll(async () => (await names())[0]).toBe(`Break ${MANY - 50}`);
     await page.goBack();
     await expect.poll(async () => (await names())[0]).toBe(`Break ${MANY}`);
     await page.goBack();
-    await expect.poll(() => place()).toBe("#/runs?q=break&status=failed");
+    await expect.poll(() => place()).toBe("#/runs?q=break&outcome=failed");
     expect(await filter("Started").inputValue()).toBe("");
     await page.goForward();
     await page.goForward();
@@ -163,11 +163,11 @@ describe.skipIf(findChromium() === undefined)("lists of runs in the web console"
     await button("Columns").click();
     for (const name of ["Tokens", "Cost"]) await page.getByRole("checkbox", { name, exact: true }).check();
     await page.getByRole("checkbox", { name: "From", exact: true }).uncheck();
-    const shown = ["Run", "Status", "Agent", "Duration", "Tokens", "Cost", "Started"];
+    const shown = ["Run", "Outcome", "Agent", "Duration", "Tokens", "Cost", "Started"];
     await expect.poll(() => columns()).toEqual(shown);
     await button("Copy link").click();
     const copied = await page.evaluate(() => navigator.clipboard.readText());
-    expect(copied).toContain("columns=status,agent,duration,tokens,cost,started");
+    expect(copied).toContain("columns=outcome,agent,duration,tokens,cost,started");
     const context = await browser().newContext();
     try {
       const other: Page = await context.newPage();
@@ -230,7 +230,7 @@ describe.skipIf(findChromium() === undefined)("lists of runs in the web console"
 
   it("say the code of the error below the status of a failed run", async () => {
     const code = (await client.calls.searchRuns({ query: { q: "break", limit: "1" } })).runs[0]!.failure!.code;
-    const status = rowOf(`Break ${MANY}`).locator('[data-title="Status"]');
+    const status = rowOf(`Break ${MANY}`).locator('[data-title="Outcome"]');
     expect(await status.textContent()).toMatch(new RegExp(`Failed\\s+${code.replaceAll("_", " ")}$`));
   });
 
@@ -320,7 +320,7 @@ describe.skipIf(findChromium() === undefined)("lists of runs in the web console"
 
   it("are cards on a phone, with filters and columns, and have no findings in any look", async () => {
     const { page } = opened;
-    await show("#/runs?status=failed&columns=status,agent,user,source,error,duration,tokens,cost,started");
+    await show("#/runs?outcome=failed&columns=outcome,agent,user,source,error,duration,tokens,cost,started");
     await button("Columns").click();
     await button("More filters").click();
     await page.setViewportSize(PHONE);

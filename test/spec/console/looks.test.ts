@@ -174,7 +174,7 @@ describe.skipIf(findChromium() === undefined)("what the web console shows, and w
 
   it("on a phone all values of a run end at the same place, and the reason is with the status", async () => {
     const { page } = opened;
-    await show("#/runs?columns=status,agent,user,source,error,duration,tokens,cost,started");
+    await show("#/runs?columns=outcome,agent,user,source,error,duration,tokens,cost,started");
     await page.setViewportSize(PHONE);
     const row = page.getByRole("row").filter({ hasText: "broken" });
     await row.locator(".text").first().waitFor();

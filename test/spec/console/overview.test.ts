@@ -51,14 +51,30 @@ describe.skipIf(findChromium() === undefined)("the overview of the web console",
     expect(await figure("Memory").textContent()).toMatch(/^\d+ MB$/);
   });
 
-  it("lists the runs that failed last, and leads to them", async () => {
-    await opened.page.getByText("No run has failed").waitFor();
+  it("says what failed since the last look, by cause, with the newest run; a cause leads to its runs", async () => {
+    const { page } = opened;
+    await page.getByText("No run has failed").waitFor();
     await using client = connectAgent({ baseURL: opened.service.url("agent"), token: opened.token });
-    expect((await client.submit({ agentId: "broken", prompt: "Hello" }).ended).status).toBe("failed");
-    const row = opened.page.getByRole("table", { name: "Failed runs" }).getByRole("row").filter({ hasText: "broken" });
-    await row.waitFor({ timeout: 30_000 });
+    for (const prompt of ["Hello", "Hello again"])
+      expect((await client.submit({ agentId: "broken", prompt }).ended).status).toBe("failed");
+    const row = page.getByRole("table", { name: "Failures by cause" }).getByRole("row").filter({ hasText: "Agent broken" });
+    await row.getByRole("cell", { name: "2", exact: true }).waitFor({ timeout: 30_000 });
     const { runs } = await opened.call("GET", "/api/runs");
-    expect(await row.getByRole("link").getAttribute("href")).toBe(`#/runs/${runs[0].run_id}`);
+    expect(await row.getByRole("link", { name: "Hello again" }).getAttribute("href")).toBe(`#/runs/${runs[0].run_id}`);
+    await row.getByText(runs[0].failure.message).waitFor();
+    await row.getByRole("link", { name: "Provider unavailable" }).click();
+    const table = page.getByRole("table", { name: "Runs of agents" });
+    await expect.poll(() => table.getByRole("link").allTextContents()).toEqual(["Hello again", "Hello"]);
+    const counts = page.getByRole("region", { name: "Counts of the runs" });
+    expect(await counts.getByText("2 runs").isVisible()).toBe(true);
+    await counts.getByRole("link", { name: "broken (2)" }).waitFor();
+    await page.goBack();
+    await row.waitFor();
+    expect(await findingsInEveryLook(page)).toEqual([]);
+    await page.getByRole("button", { name: "Mark as seen" }).click();
+    await page.getByText("No run has failed").waitFor();
+    await page.reload();
+    await page.getByText("No run has failed").waitFor();
   });
 
   it("lists the workflows whose last run failed, to an owner without another token", async () => {

@@ -64,7 +64,7 @@ describe.skipIf(findChromium() === undefined)("runs in the web console", () => {
     const rows = list().getByRole("row");
     expect(await rows.nth(1).textContent()).toMatch(/Failed.*provider unavailable.*broken.*Conversation/);
     expect(await rows.nth(2).textContent()).toMatch(/Completed.*worker.*Delegated by boss/);
-    expect(await rows.nth(4).textContent()).toMatch(/Idle.*helper/);
+    expect(await rows.nth(4).textContent()).toMatch(/Completed.*helper/);
     expect(await findingsInEveryLook(opened.page)).toEqual([]);
   });
 
@@ -92,11 +92,11 @@ describe.skipIf(findChromium() === undefined)("runs in the web console", () => {
     await expect.poll(async () => (await titles()).length).toBe(4);
   });
 
-  it("filters by status", async () => {
+  it("filters by outcome", async () => {
     const { page } = opened;
-    await filter("Status").selectOption("Failed");
+    await filter("Outcome").selectOption("Failed");
     await expect.poll(() => titles()).toEqual(["Break"]);
-    await filter("Status").selectOption("Running");
+    await filter("Outcome").selectOption("Running");
     await page.getByText("No matching run").waitFor();
     await page.getByRole("link", { name: "Clear filters" }).click();
   });
@@ -113,7 +113,7 @@ describe.skipIf(findChromium() === undefined)("runs in the web console", () => {
     await page.getByRole("link", { name: "Clear filters" }).click();
     await filter("Words").fill("break error");
     await filter("Words").press("Enter");
-    await filter("Status").selectOption("Failed");
+    await filter("Outcome").selectOption("Failed");
     await expect.poll(() => titles()).toEqual(["Break"]);
     await filter("Words").fill("elephant");
     await filter("Words").press("Enter");
@@ -266,7 +266,7 @@ describe.skipIf(findChromium() === undefined)("runs in the web console", () => {
     stopped.abort();
     await turns().getByText("Interrupted: stopped by its user").waitFor();
     await turns().getByRole("button", { name: "Send again" }).waitFor();
-    await page.getByText("Idle, interrupted").waitFor();
+    await page.getByRole("term").filter({ hasText: "Outcome" }).locator("..").getByText("Stopped").waitFor();
     expect(await figure("Turns").textContent()).toBe("2");
   });
 

@@ -56,7 +56,7 @@ describe.skipIf(findChromium() === undefined)("everyday use of the web console",
     await page.getByText("No agent has run yet").waitFor();
     await page.getByRole("link", { name: "Talk to an agent" }).click();
     await heading("Agents").waitFor();
-    await show("#/runs?status=failed&agent_id=helper");
+    await show("#/runs?outcome=failed&agent_id=helper");
     await page.getByRole("link", { name: "Show all runs" }).click();
     expect(await place()).toBe("#/runs");
     await opened.goTo("Providers");

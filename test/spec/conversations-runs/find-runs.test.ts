@@ -1,5 +1,5 @@
 import { connectAgent } from "@portico/client";
-import { ports, wordsOf } from "@portico/core";
+import { countRuns, type FindPlace, ports, RUN_COUNT, wordsOf } from "@portico/core";
 import { assert, property, string } from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createRuns } from "../../../plugins/src/conversations-runs/runs/runs.ts";
@@ -197,6 +197,60 @@ describe("GET /api/runs/search", () => {
     expect(await titles({ user_id })).toEqual(["Other", "Child"]);
   });
 
+  it("finds runs by the outcome of their last turn, which each run shows, and by the reason of it", async () => {
+    const outcomes = async (title: string) => (await search({ q: title })).body.runs.map((run: any) => run.outcome);
+    await played(owner, "Quince jam");
+    const broken = await played(owner, "Weather of Paris");
+    expect([await outcomes("quince"), await outcomes("galaxy")]).toEqual([["completed"], ["failed"]]);
+    expect(await titles({ outcome: "failed", user_id: "owner" })).toEqual(["Weather of Paris"]);
+    expect(await titles({ reason: "model_refused" })).toEqual(["Weather of Paris"]);
+    expect(await titles({ reason: "model_refused", outcome: "completed" })).toEqual([]);
+    expect(await titles({ outcome: "completed", q: "quince" })).toEqual(["Quince jam"]);
+    const { clientRequestId } = await owner.start("Wait for rain");
+    const { sessionId } = await owner.event("query:started", clientRequestId);
+    expect(await titles({ outcome: "running" })).toEqual(["Wait for rain"]);
+    owner.socket.emit("query:abort", { sessionId });
+    await owner.ended(clientRequestId);
+    expect((await titles({ outcome: "cancelled", reason: "user_stop" }))[0]).toBe("Wait for rain");
+    expect(await titles({ outcome: "running" })).toEqual([]);
+    await service.call("owner", "POST", `/api/conversations/${broken.conversationId}/clear`);
+  });
+
+  it("tells apart why a turn does not go on: a person, another attempt, or a stop of the service", async () => {
+    const runs = createRuns(service.app.port(ports.records));
+    const one = { ...bulk[0]!, user_id: "outcomes", status: "idle" as const, turn_started_at: bulk[0]!.started_at };
+    const asked = { call_id: "c", tool_id: "t", risk_level: "high", asked_at: "", expires_at: "" };
+    for (const run of [
+      { ...one, run_id: "run_o1", title: "Queued", turn_started_at: undefined },
+      { ...one, run_id: "run_o2", title: "Asks", status: "running" as const, approvals: [asked] },
+      {
+        ...one,
+        run_id: "run_o3",
+        title: "Retries",
+        retry_at: "2020-01-01T01:00:00.000Z",
+        failure: { code: "model_timeout", message: "" },
+      },
+      { ...one, run_id: "run_o4", title: "Broke off", interruption_reason: "process_restart" },
+      { ...one, run_id: "run_o5", title: "Refused", completion_reason: "refusal" },
+    ])
+      await runs.writeAll(runs.begin(run));
+    const user_id = "outcomes";
+    expect((await titles({ user_id, outcome: "waiting" })).toSorted()).toEqual(["Asks", "Queued", "Retries"]);
+    expect(await titles({ user_id, outcome: "interrupted" })).toEqual(["Broke off"]);
+    expect(await titles({ user_id, outcome: "completed" })).toEqual(["Refused"]);
+    expect(await titles({ user_id, reason: "refusal" })).toEqual(["Refused"]);
+    expect(await titles({ user_id, reason: "model_timeout" })).toEqual(["Retries"]);
+  });
+
+  it("finds runs whose last turn ended since a time, however long ago they began", async () => {
+    const { runId } = await played(owner, "Ended lately");
+    const { body } = await service.call("owner", "GET", `/api/runs/${runId}`);
+    expect(body).toMatchObject({ outcome: "completed", turn_ended_at: expect.any(String) });
+    expect(await titles({ ended_from: body.turn_ended_at, q: "lately" })).toEqual(["Ended lately"]);
+    const after = new Date(Date.parse(body.turn_ended_at) + 1).toISOString();
+    expect(await titles({ ended_from: after, q: "lately" })).toEqual([]);
+  });
+
   it("looks at a bounded number of runs per call: a page may be empty and yet have a next one", async () => {
     // Each is in the lists of both words, and none has the status.
     const query = { user_id: "bulk", q: "common words", status: "completed" };
@@ -249,6 +303,10 @@ describe("GET /api/runs/search", () => {
     { started_from: "2030-02-30" },
     { archived: "yes" },
     { interrupted: "" },
+    { outcome: "idle" },
+    { reason: "" },
+    { reason: "not a code" },
+    { ended_from: "lately" },
     { delegated_by: "" },
     { parent_run_id: "" },
   ])("400 invalid_filter for %j, which must not show everything", async (query) => {
@@ -262,6 +320,82 @@ describe("GET /api/runs/search", () => {
   });
 });
 
+describe("GET /api/runs/counts", () => {
+  const counts = (query: Record<string, string> = {}, holder: Holder = "owner") =>
+    service.call(holder, "GET", `/api/runs/counts?${new URLSearchParams(query)}`);
+
+  it("counts what a search finds, by outcome, and by agent and cause with the newest run of each", async () => {
+    const { conversationId, runId } = await played(owner, "Weather of Paris");
+    const { body } = await counts({ user_id: "owner", outcome: "failed" });
+    expect(body).toEqual({
+      total: 1,
+      complete: true,
+      outcomes: { failed: 1 },
+      groups: [
+        {
+          ...{ agent_id: "helper", outcome: "failed", reason: "model_refused", count: 1 },
+          newest: {
+            ...{ run_id: runId, title: "Weather of Paris", at: expect.any(String) },
+            message: "The quota of the galaxy is used up",
+          },
+        },
+      ],
+      left_out: 0,
+    });
+    const after = new Date(Date.parse(body.groups[0].newest.at) + 1).toISOString();
+    expect((await counts({ outcome: "failed", ended_from: after })).body).toMatchObject({ total: 0, groups: [] });
+    await service.call("owner", "POST", `/api/conversations/${conversationId}/clear`);
+    const bulkCounts = (await counts({ user_id: "bulk" })).body;
+    expect(bulkCounts).toMatchObject({ total: 700, complete: true, outcomes: { failed: 2, waiting: 698 } });
+    expect(bulkCounts.groups.map(({ agent_id, outcome, count }: any) => [agent_id, outcome, count])).toEqual([
+      ["bulk-agent", "waiting", 696],
+      ["bulk-agent", "failed", 2],
+      ["rare-agent", "waiting", 2],
+    ]);
+  });
+
+  it("counts for a member the member's own runs, and none for a token without a user", async () => {
+    const { body } = await counts({}, "member");
+    expect(new Set(body.groups.map(({ agent_id }: any) => agent_id))).not.toContain("bulk-agent");
+    expect((await counts({ user_id: "bulk" }, "member")).body.total).toBe(0);
+    expect((await counts({ user_id: "bulk" }, "service")).body).toMatchObject({ total: 0, groups: [] });
+    expect((await service.call("owner", "GET", "/api/runs/counts?outcome=odd")).body.code).toBe("invalid_filter");
+  });
+});
+
+describe("countRuns", () => {
+  const page = (items: readonly number[], next?: FindPlace) => ({ items, next, previous: undefined });
+
+  it("counts the newest runs up to its limit, and says that there are more", async () => {
+    const asked: number[] = [];
+    const found = await countRuns<number>(
+      async ({ limit }) => {
+        asked.push(limit);
+        return page(
+          Array.from({ length: limit }, (_, at) => at),
+          { at: "", id: `${asked.length}` },
+        );
+      },
+      () => [],
+    );
+    expect([found.total, found.isComplete, asked.length]).toEqual([RUN_COUNT.runs, false, 10]);
+  });
+
+  it("reads a bounded number of pages, also if few runs match, and shows a bounded number of groups", async () => {
+    let pages = 0;
+    const empty = await countRuns<number>(
+      async () => page([], { at: "", id: `${++pages}` }),
+      () => [],
+    );
+    expect([empty.total, empty.isComplete, pages]).toEqual([0, false, RUN_COUNT.pages]);
+    const many = await countRuns<number>(
+      async () => page(Array.from({ length: 150 }, (_, at) => at)),
+      (run) => [`${Math.max(run, 20)}`],
+    );
+    expect([many.groups.length, many.leftOut, many.groups[0]]).toEqual([100, 30, { count: 21, newest: 0 }]);
+  });
+});
+
 describe("client.findRuns", () => {
   it("reads page after page, as far as it is iterated", async () => {
     await using client = connectAgent({ baseURL: service.url, token: TOKENS.owner });
@@ -271,6 +405,8 @@ describe("client.findRuns", () => {
       if (found.length === 120) break;
     }
     expect(found).toEqual(bulkIds(() => true).slice(0, 120));
+    const failed = client.findRuns({ userId: "bulk", outcome: "failed" });
+    expect((await Array.fromAsync(failed)).map(({ run_id }) => run_id)).toEqual(bulkIds(({ status }) => status === "failed"));
     const none = client.findRuns({ userId: "bulk", words: "common words", status: "completed" });
     expect(await none[Symbol.asyncIterator]().next()).toEqual({ done: true, value: undefined });
   });

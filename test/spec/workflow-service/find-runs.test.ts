@@ -294,6 +294,48 @@ describe("GET /api/workflow/runs/search", () => {
     expect((await search({ workflowId: "bulk", limit: "1", cursor: body.next })).body.runs[0].runId).not.toBe(runId);
   });
 
+  it("finds runs by the code and the node of their error, and by when they ended", async () => {
+    const run = await ended("failing");
+    const { body } = await search({ workflowId: "failing" });
+    const { error, completedAt } = body.runs[0];
+    expect(await ids({ workflowId: "failing", error: error.code, node: "pay" })).toContain(run);
+    expect(await ids({ error: error.code, node: "elsewhere" })).toEqual([]);
+    expect(await ids({ workflowId: "failing", error: "other_code" })).toEqual([]);
+    expect(await ids({ workflowId: "failing", endedFrom: completedAt })).toEqual([run]);
+    const after = new Date(Date.parse(completedAt) + 1).toISOString();
+    expect(await ids({ workflowId: "failing", endedFrom: after })).toEqual([]);
+    const counted = await service.call(
+      "GET",
+      `/api/workflow/runs/counts?${query({ workflowId: "failing", endedFrom: completedAt })}`,
+    );
+    expect(counted.body).toEqual({
+      ...{ total: 1, complete: true, statuses: { failed: 1 }, leftOut: 0 },
+      groups: [
+        {
+          ...{ workflowId: "failing", status: "failed", error: error.code, nodeId: "pay", count: 1 },
+          newest: { runId: run, at: completedAt, message: "The quota of the galaxy is used up" },
+        },
+      ],
+    });
+  });
+
+  it("counts only runs that the caller may read, and asks of a count what it asks of a search", async () => {
+    const counts = (asked: Record<string, string>, token?: string) =>
+      service.call("GET", `/api/workflow/runs/counts?${query(asked)}`, undefined, token === undefined ? {} : { token });
+    expect((await counts({ workflowId: "bulk" })).body).toMatchObject({
+      ...{ total: 700, complete: true, statuses: { failed: 698, interrupted: 2 } },
+      groups: [
+        { status: "failed", error: "quota", count: 698 },
+        { status: "interrupted", count: 2 },
+      ],
+    });
+    const bound = (await counts({ workflowId: "bound" })).body;
+    expect(bound.total).toBe((await ids({ workflowId: "bound", limit: "200" })).length);
+    expect((await counts({}, "")).status).toBe(401);
+    expect((await counts({ limit: "1" })).status).toBe(400);
+    expect((await counts({ workflowId: "gone" })).body.code).toBe("workflow_not_found");
+  });
+
   it("needs the service token, and has no effect on a workflow that is called runs", async () => {
     expect((await service.call("GET", "/api/workflow/runs/search", undefined, { token: "" })).status).toBe(401);
     const run = await ended("runs");
@@ -339,6 +381,9 @@ describe("GET /api/workflow/runs/search", () => {
     { parameter: "=x" },
     { workflowId: "order", parameter: "note=x" },
     { workflowId: "plain", output: "result=x" },
+    { error: "not a code" },
+    { node: "" },
+    { endedFrom: "lately" },
     { unknown: "x" },
   ])("400 invalid_request for %j, which must not show everything", async (asked) => {
     expect(await search(asked)).toMatchObject({ status: 400, body: { code: "invalid_request" } });

@@ -68,7 +68,7 @@ export class ListAddress {
     this.#given().filters.flatMap(({ name, title, describe = (value: string) => value }) =>
       this.values(name).map((value) => ({
         text: `${title}: ${describe(value) ?? value}`,
-        without: this.#with({ [name]: this.values(name).filter((each) => each !== value) }),
+        without: this.with({ [name]: this.values(name).filter((each) => each !== value) }),
       })),
     ),
   );
@@ -90,7 +90,17 @@ export class ListAddress {
 
   /** Shows the newest page with these values: `""` and `[]` remove a filter. */
   set(changed: Readonly<Record<string, string | readonly string[]>>): void {
-    location.hash = this.#with(changed);
+    location.hash = this.with(changed);
+  }
+
+  /** The address of the newest page with these values of filters. */
+  with(changed: Readonly<Record<string, string | readonly string[]>>): string {
+    const query = new URLSearchParams(this.filters);
+    for (const [name, value] of Object.entries(changed)) {
+      query.delete(name);
+      for (const each of typeof value === "string" ? [value] : value) if (each !== "") query.append(name, each);
+    }
+    return this.#address(new URLSearchParams(this.#write(query, [])));
   }
 
   /** All columns, also those that are hidden. */
@@ -135,15 +145,6 @@ export class ListAddress {
       .filter(({ isShown }) => isShown !== "always")
       .map(({ id }) => id)
       .join(",");
-  }
-
-  #with(changed: Readonly<Record<string, string | readonly string[]>>): string {
-    const query = new URLSearchParams(this.filters);
-    for (const [name, value] of Object.entries(changed)) {
-      query.delete(name);
-      for (const each of typeof value === "string" ? [value] : value) if (each !== "") query.append(name, each);
-    }
-    return this.#address(new URLSearchParams(this.#write(query, [])));
   }
 
   /** The known parameters of a query, in the order of the filters. */

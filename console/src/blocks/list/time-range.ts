@@ -12,10 +12,11 @@ export const SINCE: Readonly<Record<Since, string>> = {
 };
 
 const written = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
-const describeTime = (value: string): string | undefined => {
+/** A time of an address, for people. Undefined for a text that is no time. */
+export function describeTime(value: string): string | undefined {
   const time = Date.parse(value);
   return Number.isNaN(time) ? undefined : written.format(time);
-};
+}
 
 /** The filters of the time at which something started. */
 export const TIME_FILTERS: readonly Filter[] = [

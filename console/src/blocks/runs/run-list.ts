@@ -1,6 +1,6 @@
 import { describeDuration } from "../duration.ts";
 import type { Filter, ListAddress, ListColumn } from "../list/list-address.svelte.ts";
-import { readRange, TIME_FILTERS } from "../list/time-range.ts";
+import { describeTime, readRange, TIME_FILTERS } from "../list/time-range.ts";
 import type { Tone } from "../StatusBadge.svelte";
 
 /** A filter of a list of runs. */
@@ -38,6 +38,17 @@ export function timeFilters(oldest: string, before: string): readonly RunFilter[
     return { [oldest]: from, [before]: until };
   };
   return TIME_FILTERS.map((filter, index) => ({ ...filter, control: index === 0 ? "time" : "none", ask }));
+}
+
+/** The time since which a run ended. Links of the overview set it. */
+export function endedFilter(parameter: string): RunFilter {
+  return {
+    name: "ended",
+    title: "Ended since",
+    control: "none",
+    describe: describeTime,
+    ask: (ended) => ({ [parameter]: ended }),
+  };
 }
 
 /** The query of a search, without its page. */

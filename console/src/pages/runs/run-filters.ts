@@ -1,9 +1,16 @@
 import { RUN_SEARCH } from "@portico/core/contract";
-import { choiceFilter, type RunColumn, type RunFilter, timeFilters, workColumns } from "../../blocks/runs/run-list.ts";
+import {
+  choiceFilter,
+  endedFilter,
+  type RunColumn,
+  type RunFilter,
+  timeFilters,
+  workColumns,
+} from "../../blocks/runs/run-list.ts";
 import { routeTo } from "../../shell/route.svelte.ts";
-import { nameOf, type Run, sourceOf, statusOf } from "./run.ts";
+import { nameOf, OUTCOME_WORDS, outcomeOf, type Run, sourceOf } from "./run.ts";
 
-/** The filters in the address: `#/runs?agent_id=helper&status=failed`. `agents`: titles by ID. */
+/** The filters in the address: `#/runs?agent_id=helper&outcome=failed`. `agents`: titles by ID. */
 export function runFilters(
   agents: Readonly<Record<string, string>>,
   { isOwner }: { readonly isOwner: boolean },
@@ -14,13 +21,16 @@ export function runFilters(
       maxlength: RUN_SEARCH.characters,
     },
     choiceFilter({
-      ...{ name: "status", title: "Status" },
-      // By the list's own terms. Interrupted runs were stopped and can continue.
-      choices: { running: "Running", idle: "Idle", interrupted: "Interrupted", completed: "Completed", failed: "Failed" },
-      ask: (status) => (status === "interrupted" ? { status: "idle", interrupted: "true" } : { status }),
+      ...{ name: "outcome", title: "Outcome" },
+      choices: Object.fromEntries(Object.entries(OUTCOME_WORDS).map(([id, { text }]) => [id, text])),
     }),
     { name: "agent_id", title: "Agent", choices: agents },
     ...timeFilters("started_from", "started_before"),
+    {
+      ...{ name: "reason", title: "Reason", placeholder: "Code, such as model_refused", maxlength: 100, isMore: true },
+      describe: (value) => (/^[\w.-]{1,100}$/.test(value) ? value : undefined),
+    },
+    endedFilter("ended_from"),
     { name: "user_id", title: "User", isMore: true, ...(!isOwner && { control: "none" }) },
     choiceFilter({
       ...{ name: "kind", title: "Kind", isMore: true },
@@ -46,7 +56,7 @@ export const RUN_COLUMNS: readonly RunColumn<Run>[] = [
       note: run.archived_at === undefined ? undefined : "archived",
     }),
   },
-  { id: "status", title: "Status", isShown: "unless", cell: (run) => ({ as: "status", ...statusOf(run) }) },
+  { id: "outcome", title: "Outcome", isShown: "unless", cell: (run) => ({ as: "status", ...outcomeOf(run) }) },
   { id: "agent", title: "Agent", isShown: "unless", cell: ({ agent_id: text }) => ({ as: "text", text }) },
   { id: "user", title: "User", isShown: "if", cell: ({ user_id: text }) => ({ as: "text", text }) },
   { id: "source", title: "From", isShown: "unless", cell: (run) => ({ as: "text", text: sourceOf(run) }) },

@@ -67,19 +67,43 @@ export function describeEnd({ outcome, failure, interruption_reason: reason }: R
   return reason === undefined ? undefined : (describeEnding(reason) ?? `The turn was interrupted: ${describeReason(reason)}`);
 }
 
-const TONES: Readonly<Record<Run["status"], Tone>> = { running: "active", idle: "neutral", completed: "good", failed: "bad" };
+/** The words for outcomes: of the last turn, or what the run does now. */
+export const OUTCOME_WORDS: Readonly<Record<Run["outcome"], { readonly text: string; readonly tone: Tone }>> = {
+  running: { text: "Running", tone: "active" },
+  waiting: { text: "Waiting", tone: "warn" },
+  completed: { text: "Completed", tone: "good" },
+  failed: { text: "Failed", tone: "bad" },
+  interrupted: { text: "Interrupted", tone: "warn" },
+  cancelled: { text: "Stopped", tone: "neutral" },
+};
 
-/** The status of a run, and why it has it. */
-export function statusOf({ status, approvals = [], interruption_reason, failure_reason, failure }: Run): RunStatusWords {
-  const isInterrupted = status === "idle" && interruption_reason !== undefined;
-  const isWaiting = approvals.length > 0;
-  const more = isInterrupted ? ", interrupted" : isWaiting ? ", waits for approval" : "";
-  const reason = failure_reason ?? interruption_reason;
+/** Reasons why a turn completed, if not by its agent's decision, in few words. */
+const SHORT_ENDINGS: Readonly<Record<string, string>> = {
+  max_turns: "limit of model calls",
+  max_tokens: "truncated at a token limit",
+  refusal: "refused by the model",
+  content_filter: "blocked by the provider",
+  empty_answer: "empty answer",
+};
+
+/** The outcome of a run, and why it has it. */
+export function outcomeOf(run: Run): RunStatusWords {
+  const { outcome, approvals = [], retry_at, failure, failure_reason, interruption_reason, completion_reason } = run;
+  const { text, tone } = OUTCOME_WORDS[outcome];
+  const isEarly = outcome === "completed" && completion_reason !== undefined;
   return {
-    text: status.charAt(0).toUpperCase() + status.slice(1) + more,
-    tone: isInterrupted || isWaiting ? "warn" : TONES[status],
-    // A code says more than that it was an error. The column of errors has the message.
-    why: reason === "error" && failure ? failure.code.replaceAll("_", " ") : reason && describeReason(reason),
+    text,
+    tone: isEarly ? "warn" : tone,
+    why: isEarly ? (SHORT_ENDINGS[completion_reason] ?? describeReason(completion_reason)) : reason(),
     message: failure?.message,
   };
+
+  function reason(): string | undefined {
+    if (approvals.length > 0) return "for approval";
+    // A code says more than that it was an error. The column of errors has the message.
+    if (failure && outcome === "failed") return [failure.code.replaceAll("_", " "), failure.provider].filter(Boolean).join(", ");
+    if (retry_at !== undefined) return "for another attempt";
+    const known = failure_reason ?? interruption_reason;
+    return known === undefined ? undefined : describeReason(known);
+  }
 }

@@ -1,12 +1,23 @@
 import { RUN_SEARCH } from "@portico/core/contract";
 import { workflowServiceContract } from "@portico/plugins/workflow-service/contract";
-import { choiceFilter, FIELD, type RunColumn, type RunFilter, timeFilters, workColumns } from "../../blocks/runs/run-list.ts";
+import {
+  choiceFilter,
+  endedFilter,
+  FIELD,
+  type RunColumn,
+  type RunFilter,
+  timeFilters,
+  workColumns,
+} from "../../blocks/runs/run-list.ts";
 import { routeTo } from "../../shell/route.svelte.ts";
 import { hasEnded, RUN_WORDS, runWords } from "./status-words.ts";
 import type { FoundRun, SearchFields } from "./workflow-calls.ts";
 
 /** Parameters of a search that have a filter below, and those of its pages. All others have a text. */
-const KNOWN = "workflowId status startedFrom startedBefore q userId parameter output version limit cursor before".split(" ");
+const KNOWN =
+  "workflowId status startedFrom startedBefore endedFrom error node q userId parameter output version limit cursor before".split(
+    " ",
+  );
 const others: readonly RunFilter[] = Object.keys(workflowServiceContract.searchRuns.query.entries)
   .filter((name) => !KNOWN.includes(name))
   .map((name) => ({ name, title: titleOf(name), isMore: true }));
@@ -40,6 +51,12 @@ export function runFilters({ workflowId, names, search }: Listed): readonly RunF
     }),
     ...timeFilters("startedFrom", "startedBefore"),
     { name: "q", title: "Words", label: "Words of the error", maxlength: RUN_SEARCH.characters },
+    {
+      ...{ name: "error", title: "Error", label: "Code of the error", placeholder: "Such as http_status", isMore: true },
+      describe: (value) => (/^[\w.-]{1,100}$/.test(value) ? value : undefined),
+    },
+    { name: "node", title: "Node", label: "Node that failed", maxlength: 256, isMore: true },
+    endedFilter("endedFrom"),
     { name: "user", title: "User", isMore: true, ask: (userId) => ({ userId }) },
     { name: "parameter", title: "Parameter", fields: search?.parameters, ...field },
     { name: "output", title: "Output", fields: search?.outputs, ...field },

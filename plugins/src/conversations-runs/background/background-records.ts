@@ -3,12 +3,10 @@ import { undefinedAtConflict } from "@portico/core/kit";
 import type { Approval } from "../approvals/approval.ts";
 import { type TurnWait, type TurnWaits, withApprovals, withoutApprovals } from "../approvals/turn-waits.ts";
 import type { LogLine, Pausing } from "../execution/pause-turn.ts";
-import { RUN_ERROR_CHARACTERS } from "../limits.ts";
 import { firstRun } from "../turns/first-run.ts";
 import { lastReceipt, receiptStream, toldEnd } from "../runs/receipts.ts";
 import { isPlanned, type Run, type Runs, withEvent } from "../runs/runs.ts";
-import { boundedText } from "../turns/bounds.ts";
-import { endedTurn, endRun, notBefore, nothing, toReceipt, type TurnEnd, withSpent } from "../turns/turn-end.ts";
+import { endedTurn, endRun, notBefore, nothing, runFailure, toReceipt, type TurnEnd, withSpent } from "../turns/turn-end.ts";
 import { TurnStopped } from "../turns/turn-failed.ts";
 import { type OwnershipCondition, writeWhileOwned } from "../turns/while-owned.ts";
 import { type AcceptedTurn, attemptOf, type Retry } from "./background-turn.ts";
@@ -214,7 +212,8 @@ export function createBackgroundRecords(given: {
         const waiting = withEvent(withSpent(run.value, end, at), "turn-put-off", at, {
           attempts: attempt - 1,
           retry_at: new Date(endedAt + delayMs).toISOString(),
-          ...(end.failure && { failure: { ...end.failure, message: boundedText(end.failure.message, RUN_ERROR_CHARACTERS) } }),
+          turn_ended_at: at,
+          ...runFailure(end),
         });
         await log.appendAll([{ stream: receiptStream(turn.runId), entry }], {
           records: [

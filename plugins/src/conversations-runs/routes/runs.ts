@@ -5,6 +5,7 @@ import { agentErrors } from "../errors.ts";
 import { RUN_ID_CHARACTERS, RUNS_LIMIT, TRACES_LIMIT, TRACES_LIMIT_MAXIMUM } from "../limits.ts";
 import { readFilter, readLimit, readOffset, readPositive } from "../pagination.ts";
 import { allReceipts, readReceiptPage, receiptStream } from "../runs/receipts.ts";
+import { shownRun } from "../runs/run-outcome.ts";
 import type { Run, Runs } from "../runs/runs.ts";
 import { storedTrace } from "../trace-entry.ts";
 import type { ConversationHandlers, ConversationServices } from "./conversation-services.ts";
@@ -19,8 +20,12 @@ export function listRuns({ runtime: { runs } }: ConversationServices): Conversat
     if (who.role !== "owner" && who.userId === undefined) return { runs: [] };
     const given = [...read, ["user_id", who.role === "owner" ? undefined : who.userId] as const];
     const filters = Object.fromEntries(given.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
-    return jsonList("runs", runs.newest(filters, limit));
+    return jsonList("runs", shownPages(runs.newest(filters, limit)));
   };
+}
+
+async function* shownPages(pages: AsyncIterable<readonly Run[]>) {
+  for await (const page of pages) yield page.map(shownRun);
 }
 
 /** Shows one run. */
@@ -28,7 +33,7 @@ export function readRun({ runtime: { runs } }: ConversationServices): Conversati
   return async ({ params, who }) => {
     const run = await visibleRun(runs, who, params.id);
     if (!run) throw agentErrors.run_not_found(`Run not found: ${params.id}`);
-    return run;
+    return shownRun(run);
   };
 }
 
@@ -48,7 +53,7 @@ export function changeRun({ clock, runtime: { runs } }: ConversationServices): C
         };
       }));
     if (!run) throw agentErrors.run_not_found(`Run not found: ${params.id}`);
-    return run;
+    return shownRun(run);
   };
 }
 

@@ -8,8 +8,10 @@ import {
   wordCriterion,
 } from "@portico/core";
 import type { InferOutput } from "valibot";
-import type { runMetadata, searchParameters } from "../contract.ts";
-import { type Parameter, readFilter, readFlag, readOneOf, readWords } from "../pagination.ts";
+import type { runMetadata } from "../contract.ts";
+import { isCode, type Parameter, readCode, readFilter, readFlag, readOneOf, readTime, readWords } from "../pagination.ts";
+import { outcomeOf, reasonOf } from "./run-outcome.ts";
+import { OUTCOMES, type runFilters } from "../run-counts-contract.ts";
 import { advanceRun, type RunEvent, runTransitions } from "./run-state.ts";
 
 /** A run as it is stored and shown (specification 2.11). */
@@ -24,7 +26,7 @@ interface Criterion<Value> extends RunCriterion<Run, Value> {
 }
 
 /** The parameters of a search that are criteria. */
-type CriterionName = Exclude<keyof typeof searchParameters, "started_from" | "started_before" | "limit" | "after" | "before">;
+type CriterionName = Exclude<keyof typeof runFilters, "started_from" | "started_before">;
 
 const by = <Value>(criterion: Criterion<Value>): Criterion<Value> => criterion;
 /** Those of most runs have no list: the list of all runs shows them as well. */
@@ -47,6 +49,20 @@ export const runCriteria = {
   archived: by({ read: readFlag, of: ({ archived_at }) => archived_at !== undefined }),
   /** Runs whose last turn was interrupted. */
   interrupted: by({ read: readFlag, of: ({ interruption_reason }) => interruption_reason !== undefined }),
+  /** A failed run is on the list of its status. */
+  outcome: by({
+    read: readOneOf(OUTCOMES),
+    of: outcomeOf,
+    tags: (outcome) =>
+      outcome === "completed" ? [] : [outcome === "failed" || outcome === "running" ? `s:${outcome}` : `o:${outcome}`],
+  }),
+  reason: by({ read: readCode, of: reasonOf, tags: (reason) => (isCode(reason) ? [`e:${reason}`] : []) }),
+  /** Runs whose last turn ended at this time or later. */
+  ended_from: by({
+    read: readTime,
+    of: ({ turn_ended_at }) => turn_ended_at,
+    includes: (found, wanted) => found >= wanted,
+  }),
   /** Words of the title, and of the reason why it failed. */
   q: by({
     read: readWords,
@@ -116,6 +132,7 @@ export function withEvent(run: Run, event: RunEvent, at: string, facts: Partial<
     failure: _failure,
     interruption_reason: _why,
     interrupted_at: _at,
+    completion_reason: _how,
     retry_at: _retry,
     ...rest
   } = run;

@@ -1,6 +1,7 @@
 import { addModelUsage, type ports } from "@portico/core";
 import { RECEIPT_TEXT_CHARACTERS, RUN_ERROR_CHARACTERS } from "../limits.ts";
 import type { Receipt } from "../runs/receipts.ts";
+import { CANCELLED } from "../runs/run-outcome.ts";
 import { type Run, withEvent } from "../runs/runs.ts";
 import { boundedCalls, boundedText } from "./bounds.ts";
 import type { Produced } from "./produced.ts";
@@ -110,7 +111,7 @@ export function withSpent(run: Run, { spent, usage: reported }: TurnEnd, at: str
 
 /** A run after the end of its turn. */
 export function endRun(begun: Run, turn: PlayedTurn, end: TurnEnd, at: string): Run {
-  const run = withSpent(begun, end, at);
+  const run = { ...withSpent(begun, end, at), turn_ended_at: at };
   switch (end.status) {
     case "interrupted": {
       const facts = { interruption_reason: end.reason, interrupted_at: at };
@@ -123,13 +124,22 @@ export function endRun(begun: Run, turn: PlayedTurn, end: TurnEnd, at: string): 
       return withEvent(run, "turn-failed", at, {
         failure_reason: end.reason,
         completed_at: at,
-        ...(end.failure && { failure: { ...end.failure, message: boundedText(end.failure.message, RUN_ERROR_CHARACTERS) } }),
+        ...runFailure(end),
       });
     case "completed": {
-      const idle = withEvent(run, "turn-completed", at);
-      return isOnlyTurn(turn) ? withEvent(idle, "closed", at, { completed_at: at }) : idle;
+      const facts = end.reason !== undefined && { completion_reason: end.reason };
+      const idle = withEvent(run, "turn-completed", at, { ...facts });
+      return isOnlyTurn(turn) ? withEvent(idle, "closed", at, { ...facts, completed_at: at }) : idle;
     }
   }
+}
+
+/** The failure of a turn as its run shows it: the beginning of the message, and the provider of the model call that failed. */
+export function runFailure({ failure, trace }: TurnEnd): Pick<Run, "failure"> {
+  if (!failure) return {};
+  const provider = trace?.entries.findLast(({ kind, error }) => kind === "model" && error !== undefined)?.provider;
+  const message = boundedText(failure.message, RUN_ERROR_CHARACTERS);
+  return { failure: { code: failure.code, message, ...(provider !== undefined && { provider }) } };
 }
 
 /** What a run comes to with this end. */
@@ -143,16 +153,13 @@ function isOnlyTurn({ delegation, conversationId }: PlayedTurn): boolean {
   return delegation !== undefined || conversationId === undefined;
 }
 
-/** Reasons of turns that a user stopped, or whose caller left. */
-const STOPPED: readonly (string | undefined)[] = ["user_stop", "conversation_cleared", "caller_left"];
-
 /** An ended turn as the port `usage` counts it. `endedAt` is in milliseconds since 1970. */
 export function endedTurn(turn: PlayedTurn, { status, reason }: TurnEnd, run: Run, endedAt: number): ports.EndedWork {
   const began = run.turn_started_at;
   return {
     kind: "turn",
     name: turn.agentId,
-    outcome: status === "interrupted" && STOPPED.includes(reason) ? "cancelled" : status,
+    outcome: status === "interrupted" && CANCELLED.includes(reason) ? "cancelled" : status,
     durationMs: began === undefined ? undefined : Math.max(0, endedAt - Date.parse(began)),
   };
 }

@@ -56,14 +56,19 @@ const fields = v.optional(
   [],
 );
 
-/** What a search for runs asks. All of it must match. A parameter that is named as a field of a stored run needs no other code. */
-export const searchQuery = readParameters({
+/** What runs are found by. All of it must match. A parameter that is named as a field of a stored run needs no other code. */
+const runFilters = {
   workflowId: v.optional(v.pipe(text, v.regex(/^[A-Za-z0-9_-]{1,64}$/, "the id of a workflow"))),
   status: v.optional(status),
   /** The user for whom the run works. */
   userId: v.optional(v.pipe(text, v.minLength(1), maxCharacters(256))),
   startedFrom: v.optional(searchTime),
   startedBefore: v.optional(searchTime),
+  /** The code of the error, and the ID of the node that failed. */
+  error: v.optional(v.pipe(text, v.regex(/^[\w.-]{1,100}$/, "a code: 1-100 letters, digits, and the characters _ . -"))),
+  node: v.optional(v.pipe(text, v.minLength(1), maxCharacters(256))),
+  /** Runs that ended at this time or later. */
+  endedFrom: v.optional(searchTime),
   /** Words of the error. */
   q: v.optional(v.pipe(text, maxCharacters(RUN_SEARCH.characters))),
   /** `NAME=VALUE`, repeatable. */
@@ -71,6 +76,11 @@ export const searchQuery = readParameters({
   output: fields,
   /** The hash of the definition. */
   version: v.optional(v.pipe(text, v.regex(/^[0-9a-f]{64}$/, "the hash of a definition"))),
+};
+
+/** What a search for runs asks, with its page. */
+export const searchQuery = readParameters({
+  ...runFilters,
   limit: v.optional(
     v.pipe(text, v.regex(/^[1-9]\d{0,3}$/, "1 to 200"), v.transform(Number), v.maxValue(RUN_SEARCH.page.most, "1 to 200")),
     String(RUN_SEARCH.page.usual),
@@ -97,4 +107,34 @@ export const foundRuns = v.object({
   next: v.optional(text),
   /** The `before` of the page with newer runs. Absent on a page that begins with the newest. */
   previous: v.optional(text),
+});
+
+/** What a count of runs asks. */
+export const countQuery = readParameters(runFilters);
+
+/** How many runs match. */
+export const countedRuns = v.object({
+  total: v.number(),
+  /** False if older runs match as well: the newest are counted. */
+  complete: v.boolean(),
+  statuses: record(text, v.number()),
+  groups: v.array(
+    v.object({
+      workflowId: text,
+      status,
+      /** The code of the error, and the node that failed. */
+      error: v.optional(text),
+      nodeId: v.optional(text),
+      count: v.number(),
+      newest: v.object({
+        runId: text,
+        /** When it ended, or else when it began (ISO 8601). */
+        at: text,
+        /** The error in words. */
+        message: v.optional(text),
+      }),
+    }),
+  ),
+  /** Groups beyond the limit. */
+  leftOut: v.number(),
 });

@@ -1,18 +1,26 @@
-import { ports, readRunCursors, readSearchWords, RUN_SEARCH, RunCursorInvalid, writeRunCursors } from "@portico/core";
+import {
+  countRuns as countFound,
+  ports,
+  readRunCursors,
+  readSearchWords,
+  RUN_SEARCH,
+  RunCursorInvalid,
+  writeRunCursors,
+} from "@portico/core";
 import type { InferOutput } from "valibot";
 import { isSearchable } from "../definition/check-search.ts";
 import { workflowErrors } from "../contracts/errors.ts";
 import { runSummary, completedNodesIn } from "./history.ts";
 import type { FieldValues, RunRecord } from "../runs/run-record.ts";
 import type { SearchedRuns } from "../runs/run-search.ts";
-import type { searchQuery } from "../contracts/search-contract.ts";
+import type { countQuery } from "../contracts/search-contract.ts";
 import { isReadable } from "../access/task-scope.ts";
 import { readerOf, toStoreError, type WorkflowHandlers, type WorkflowServices } from "./workflow-services.ts";
 
 /** Finds runs that the caller may read, the newest first. */
 export function searchRuns(services: WorkflowServices): WorkflowHandlers["searchRuns"] {
   const { sealing } = services;
-  const { catalogue, runs } = services.runtime;
+  const { runs } = services.runtime;
   const completedNodes = completedNodesIn(services);
   const found = async (run: RunRecord) => {
     const { workflowId, definition: version, fields } = run;
@@ -28,28 +36,13 @@ export function searchRuns(services: WorkflowServices): WorkflowHandlers["search
     }
   };
 
-  return async ({ query, signal, fail }) => {
+  return async ({ query: { limit, cursor, before, ...filters }, signal }) => {
     const canRead = await readerOf(services, signal);
-    const search = readSearch(query);
-    const { workflowId } = search;
-    const deployed = workflowId === undefined ? undefined : catalogue.find(workflowId);
-    if (workflowId !== undefined && !deployed && !(await runs.last(workflowId).catch(toStoreError)))
-      throw fail.workflow_not_found();
-    const { parameter = {}, output = {} } = search;
-    for (const [kind, fields] of Object.entries({ parameters: parameter, outputs: output })) {
-      for (const name of Object.keys(fields)) {
-        // Without a deployed definition, earlier ones may have declared it.
-        if (deployed && !isSearchable(deployed, kind as "parameters" | "outputs", name))
-          throw fail.invalid_request(`The workflow ${workflowId} does not declare ${name} in search.${kind}`);
-      }
-    }
+    const search = readSearch(filters);
+    await assertKnown(services, search);
     try {
-      const place = await readRunCursors(
-        search,
-        { after: query.cursor, before: query.before },
-        { names: ["cursor", "before"], open },
-      );
-      const page = await runs.search(search, { ...place, limit: query.limit, isReadable: (run) => isReadable(run, canRead) });
+      const place = await readRunCursors(search, { after: cursor, before }, { names: ["cursor", "before"], open });
+      const page = await runs.search(search, { ...place, limit, isReadable: (run) => isReadable(run, canRead) });
       // The place may be a run that the caller may not read.
       const cursors = await writeRunCursors(search, page, (cursor) => sealing.seal(CONTEXT, cursor));
       return { runs: await Promise.all(page.items.map(found)), ...cursors };
@@ -60,10 +53,52 @@ export function searchRuns(services: WorkflowServices): WorkflowHandlers["search
   };
 }
 
-function readSearch(query: InferOutput<typeof searchQuery>): SearchedRuns {
-  const { startedFrom, startedBefore, q, parameter, output, limit: _limit, cursor: _cursor, before: _before, ...others } = query;
+/** Counts the runs that a search finds, and that the caller may read. */
+export function countRuns(services: WorkflowServices): WorkflowHandlers["countRuns"] {
+  const { runs } = services.runtime;
+  return async ({ query, signal }) => {
+    const canRead = await readerOf(services, signal);
+    const search = readSearch(query);
+    await assertKnown(services, search);
+    const statuses: Record<string, number> = {};
+    const { total, isComplete, groups, leftOut } = await countFound<RunRecord>(
+      (page) => runs.search(search, { ...page, isReadable: (run) => isReadable(run, canRead) }),
+      ({ workflowId, status, error }) => {
+        statuses[status] = (statuses[status] ?? 0) + 1;
+        return [workflowId, status, error?.code, error?.nodeId];
+      },
+    ).catch(toStoreError);
+    return {
+      ...{ total, complete: isComplete, statuses, leftOut },
+      groups: groups.map(({ count, newest: { workflowId, status, error, runId, completedAt, startedAt } }) => ({
+        ...{ workflowId, status, count },
+        ...(error && { error: error.code, ...(error.nodeId !== undefined && { nodeId: error.nodeId }) }),
+        newest: { runId, at: completedAt ?? startedAt, ...(error && { message: error.message }) },
+      })),
+    };
+  };
+}
+
+/** Throws `workflow_not_found`, and `invalid_request` for fields that the workflow does not declare. */
+async function assertKnown({ runtime: { catalogue, runs } }: WorkflowServices, search: SearchedRuns): Promise<void> {
+  const { workflowId, parameter = {}, output = {} } = search;
+  const deployed = workflowId === undefined ? undefined : catalogue.find(workflowId);
+  if (workflowId !== undefined && !deployed && !(await runs.last(workflowId).catch(toStoreError)))
+    throw workflowErrors.workflow_not_found();
+  for (const [kind, fields] of Object.entries({ parameters: parameter, outputs: output })) {
+    for (const name of Object.keys(fields)) {
+      // Without a deployed definition, earlier ones may have declared it.
+      if (deployed && !isSearchable(deployed, kind as "parameters" | "outputs", name))
+        throw workflowErrors.invalid_request(`The workflow ${workflowId} does not declare ${name} in search.${kind}`);
+    }
+  }
+}
+
+function readSearch(query: InferOutput<typeof countQuery>): SearchedRuns {
+  const { startedFrom, startedBefore, endedFrom, q, parameter, output, ...others } = query;
   return {
     ...others,
+    endedFrom: toTime(endedFrom),
     from: toTime(startedFrom),
     before: toTime(startedBefore),
     q: readWords(q),

@@ -13,6 +13,11 @@ const OF_PAGES = ["startedFrom", "startedBefore", "limit", "cursor", "before"] a
 
 /** The criteria that `runIndex` declares. */
 export interface Declared extends Pick<Query, "workflowId" | "status" | "version"> {
+  /** The code of the error, and the node that failed. */
+  readonly error?: string | undefined;
+  readonly node?: string | undefined;
+  /** Ended at this time or later (ISO 8601 in UTC, with milliseconds). */
+  readonly endedFrom?: string | undefined;
   /** Words of the error, in any order. */
   readonly q?: readonly string[] | undefined;
   readonly parameter?: FieldValues | undefined;
@@ -50,6 +55,9 @@ export const runIndex: RunIndexSpec<RunRecord, RunKey, Found> = {
       tags: (status) => (isTerminal(status) ? (status === "completed" ? [] : [`s:${status}`]) : ["s:open"]),
     },
     version: { of: ({ definition }) => definition, key: "definition" },
+    error: { of: ({ error }) => error?.code, tags: (code) => (code.length > 100 || /\s/.test(code) ? [] : [`e:${code}`]) },
+    node: { of: ({ error }) => error?.nodeId },
+    endedFrom: { of: ({ completedAt }) => completedAt, includes: (found, wanted) => found >= wanted },
     parameter: fieldCriterion("parameters"),
     output: fieldCriterion("outputs"),
     schedule: {

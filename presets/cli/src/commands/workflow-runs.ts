@@ -110,6 +110,7 @@ export const runsCommand = defineCommand({
     },
     until: { type: "string", valueHint: "when", description: "Only runs that began before this duration or time" },
     text: { type: "string", valueHint: "words", description: "Only runs whose error contains these words" },
+    error: { type: "string", valueHint: "code", description: "Only runs whose error has this code, such as http_status" },
     param: { type: "string", valueHint: "name=value…", description: "Only runs with this searchable parameter; repeatable" },
     output: { type: "string", valueHint: "name=value…", description: "Only runs with this searchable output; repeatable" },
     definition: { type: "string", valueHint: "hash", description: "Only runs of this version of the definition" },

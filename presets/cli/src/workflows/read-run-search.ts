@@ -6,7 +6,7 @@ import { readSince } from "../read-options.ts";
 const LIMIT = "20";
 
 /** Parameters of a search by the flags that set them, unchanged. */
-const PARAMETERS = { workflow: "workflowId", text: "q", definition: "version" } as const;
+const PARAMETERS = { workflow: "workflowId", text: "q", error: "error", definition: "version" } as const;
 
 /** The flags of a search for runs, as they are written. */
 export interface WrittenSearch extends Readonly<
