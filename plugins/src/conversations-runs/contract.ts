@@ -8,6 +8,7 @@ import { agentEnvelope } from "./envelope.ts";
 import { agentErrors } from "./errors.ts";
 import { QUERY_BYTES, TITLE_LENGTH } from "./limits.ts";
 import { memoryRoutes } from "./memory-contract.ts";
+import { receiptStepRoutes } from "./receipt-steps-contract.ts";
 import { OUTCOMES, runCountRoutes, runFilters } from "./run-counts-contract.ts";
 import { storedTrace } from "./trace-entry.ts";
 import {
@@ -418,6 +419,7 @@ export const conversationsRunsContract = defineContract(
       ),
       errors: { unauthorized, invalid_pagination, run_not_found },
     },
+    ...receiptStepRoutes,
     ...approvalRoutes,
     ...memoryRoutes,
     start: {

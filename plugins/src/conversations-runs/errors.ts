@@ -10,6 +10,7 @@ export const agentErrors = defineErrors({
   invalid_run_id: { status: 400, message: "Invalid run ID" },
   run_not_found: { status: 404 },
   run_state_not_found: { status: 404 },
+  receipt_not_found: { status: 404, message: "The run has no such receipt among its newest" },
   // 7.6: "the user's identity could not be resolved", in Chinese.
   user_unresolved: { status: 401, message: "无法解析用户身份" },
 

@@ -153,6 +153,11 @@ export const STORED_MESSAGE_CHARACTERS = 4 * 1024 * 1024;
 export const TRANSCRIPT_PIECE_CHARACTERS = 2 * 1024 * 1024;
 export const RECEIPT_TEXT_CHARACTERS = 1024 * 1024;
 export const RECEIPT_ARGUMENTS_CHARACTERS = 512 * 1024;
+/** Characters of one step of a receipt, and of all its steps. */
+export const RECEIPT_STEP_CHARACTERS = 16 * 1024;
+export const RECEIPT_STEPS_CHARACTERS = 256 * 1024;
+/** The newest receipts of a run whose steps can be read. */
+export const RECEIPT_STEPS_NEWEST = 100;
 
 /** Messages to one turn that goes on, and characters of each. */
 export const STEERING_MESSAGES = 16;

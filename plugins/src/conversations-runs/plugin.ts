@@ -15,6 +15,7 @@ import { memoryCalls } from "./routes/memory.ts";
 import { handshake } from "./routes/handshake.ts";
 import { fillPrompt, listPrompts } from "./routes/prompts.ts";
 import { followUp, lookUpQuery, startQuery } from "./routes/queries.ts";
+import { readReceiptSteps } from "./routes/receipt-steps.ts";
 import { changeRun, listRuns, readReceipts, readRun, readTrace, runAgain, runtimeState } from "./routes/runs.ts";
 import { steerQuery } from "./routes/steer.ts";
 import { stopTurns } from "./routes/stop-turns.ts";
@@ -61,6 +62,7 @@ export const conversationsRuns = definePlugin({
     runAgain: runAgain(services),
     runtimeState: runtimeState(services),
     receipts: readReceipts(services),
+    receiptSteps: readReceiptSteps(services),
     trace: readTrace(services),
     approvals: listApprovals(services),
     decideApproval: decideApproval(services),

@@ -4,7 +4,7 @@ import { findingsInEveryLook, type OpenConsole, openConsole, PHONE, withFakeMode
 import { type FakeUpstream, startFakeUpstream } from "../../harness/fake-upstream.ts";
 import { createGate } from "../../harness/gate.ts";
 import { messagesEvents } from "../../harness/stream-scripts.ts";
-import { events } from "../../harness/upstream-answers.ts";
+import { events, json } from "../../harness/upstream-answers.ts";
 
 describe.skipIf(findChromium() === undefined)("branches of a conversation in the web console", () => {
   const browser = useChromium();
@@ -125,6 +125,30 @@ describe.skipIf(findChromium() === undefined)("branches of a conversation in the
       expect(await messages().getByRole("button", { name }).count()).toBe(0);
     gate.open();
     await messages().getByText("slowly said", { exact: true }).waitFor();
+    await button("Regenerate answer").waitFor();
+  });
+
+  it("a failed turn says why, also after a reload, and its message is sent again in its place", async () => {
+    const refused = () =>
+      upstream.answerNext(json(400, { type: "error", error: { type: "invalid_request_error", message: "The moon is full" } }));
+    refused();
+    await input().fill("howl");
+    await input().press("Enter");
+    await messages().getByText("The moon is full").waitFor();
+    const address = page().url();
+    await page().reload();
+    await opened.signIn();
+    await page().evaluate((url) => (location.href = url), address);
+    await messages().getByText("The moon is full").waitFor();
+    await messages().getByText("model_refused").waitFor();
+    expect(await findingsInEveryLook(page())).toEqual([]);
+    upstream.answerNext(events(messagesEvents("a howl")));
+    await button("Send again").click();
+    await messages().getByText("a howl", { exact: true }).waitFor();
+    expect(await messages().getByText("The moon is full").count()).toBe(0);
+    const sent = (await upstream.requests.at(-1)!.json()) as { messages: { content: unknown }[] };
+    expect(JSON.stringify(sent.messages)).toContain("howl");
+    expect(sent.messages).toHaveLength(1);
     await button("Regenerate answer").waitFor();
   });
 

@@ -74,6 +74,7 @@ describe.skipIf(findChromium() === undefined)("the overview of the web console",
     await page.getByRole("button", { name: "Mark as seen" }).click();
     await page.getByText("No run has failed").waitFor();
     await page.reload();
+    await opened.signIn();
     await page.getByText("No run has failed").waitFor();
   });
 

@@ -266,7 +266,7 @@ describe.skipIf(findChromium() === undefined)("runs in the web console", () => {
     stopped.abort();
     await turns().getByText("Interrupted: stopped by its user").waitFor();
     await turns().getByRole("button", { name: "Send again" }).waitFor();
-    await page.getByRole("term").filter({ hasText: "Outcome" }).locator("..").getByText("Stopped").waitFor();
+    await page.getByText("Stopped", { exact: true }).waitFor();
     expect(await figure("Turns").textContent()).toBe("2");
   });
 

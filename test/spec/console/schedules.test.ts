@@ -89,6 +89,19 @@ describe.skipIf(findChromium() === undefined)("schedules in the web console", ()
     await opened.goTo("Schedules");
   });
 
+  it("a failed run is run again from the list of runs", async () => {
+    const { page } = opened;
+    const { runId } = await opened.call("POST", "/api/schedules/stuck/yearly/trigger");
+    await expect.poll(async () => (await opened.call("GET", `/api/runs/${runId}`)).status).toBe("failed");
+    await opened.goTo("Runs");
+    const run = page.getByRole("row").filter({ has: page.locator(`a[href="#/runs/${runId}"]`) });
+    await run.getByRole("button", { name: "Run again" }).click();
+    await page.getByRole("link", { name: "a failed run" }).waitFor();
+    const { again_run_id: again } = await opened.call("GET", `/api/runs/${runId}`);
+    expect(await page.evaluate(() => location.hash)).toBe(`#/runs/${again}`);
+    await opened.goTo("Schedules");
+  });
+
   it("of workflows are listed, paused, resumed and started by hand, with a link to the run", async () => {
     const { page } = opened;
     const digest = page.getByRole("row").filter({ hasText: "digest / yearly" });

@@ -241,8 +241,19 @@ describe.skipIf(findChromium() === undefined)("the trace of a run in the web con
     await status().getByText("Completed").waitFor();
     const before = await place();
     await button("Run again").click();
-    await page.getByRole("alertdialog", { name: "Run this workflow again?" }).getByRole("button", { name: "Run again" }).click();
+    const again = () =>
+      page.getByRole("alertdialog", { name: "Run this workflow again?" }).getByRole("button", { name: "Run again" }).click();
+    await again();
     await expect.poll(place).not.toBe(before);
+    // The list of runs leads to the same question.
+    await show("#/workflows/bare");
+    const first = page
+      .getByRole("table", { name: "Runs" })
+      .getByRole("row")
+      .filter({ has: page.locator(`a[href="${before}"]`) });
+    await first.getByRole("link", { name: "Run again" }).click();
+    await again();
+    await expect.poll(place).not.toContain(before);
   });
 
   it("of a workflow is put beside another run: the nodes that differ, with both values", async () => {
@@ -300,11 +311,17 @@ describe.skipIf(findChromium() === undefined)("the trace of a run in the web con
     await line(/^Model/)
       .first()
       .click();
-    await detail.getByRole("heading", { name: "Input of the turn" }).waitFor();
+    await detail.getByRole("heading", { name: "Prompt: what was new to this call" }).waitFor();
+    expect(await detail.getByRole("group", { name: "Prompt" }).textContent()).toBe(prompt);
     await line(/^Model/)
       .last()
       .click();
-    await detail.getByRole("heading", { name: "Output of the turn" }).waitFor();
+    await detail.getByRole("heading", { name: "Answer" }).waitFor();
+    // What the tool returned is new to the last call.
+    const result = await detail.getByRole("group", { name: "Prompt" }).textContent();
+    await line(/^Tool DelegateToAgent/).click();
+    await detail.getByRole("heading", { name: "Output of the tool" }).waitFor();
+    expect(await detail.getByRole("group", { name: "Output of the tool" }).textContent()).toBe(result);
     expect(await findingsInEveryLook(page)).toEqual([]);
     await line(/^Accepted/).click();
     await page.keyboard.press("ArrowDown");

@@ -71,7 +71,10 @@ export type RunCellValue =
   | { readonly as: "excerpt" | "error"; readonly text: string }
   | { readonly as: "number"; readonly text: string; readonly parts?: string }
   | { readonly as: "time"; readonly at: string }
-  | ({ readonly as: "status" } & RunStatusWords);
+  | ({ readonly as: "status" } & RunStatusWords)
+  /** A button: with an address, or with what it does. */
+  | { readonly as: "button"; readonly text: string; readonly href: string }
+  | { readonly as: "button"; readonly text: string; readonly act: () => Promise<void> };
 
 /** The status of a run, in words. */
 export interface RunStatusWords {

@@ -8,7 +8,7 @@ import {
   workColumns,
 } from "../../blocks/runs/run-list.ts";
 import { routeTo } from "../../shell/route.svelte.ts";
-import { nameOf, OUTCOME_WORDS, outcomeOf, type Run, sourceOf } from "./run.ts";
+import { isRepeatable, nameOf, OUTCOME_WORDS, outcomeOf, type Run, sourceOf } from "./run.ts";
 
 /** The filters in the address: `#/runs?agent_id=helper&outcome=failed`. `agents`: titles by ID. */
 export function runFilters(
@@ -48,7 +48,8 @@ export function runFilters(
   ];
 }
 
-export const RUN_COLUMNS: readonly RunColumn<Run>[] = [
+/** The columns of the list. `runAgain` starts a failed background run again; undefined for users who may not. */
+export const runColumns = (runAgain: ((run: Run) => Promise<void>) | undefined): readonly RunColumn<Run>[] => [
   {
     ...{ id: "run", title: "Run", isShown: "always" },
     cell: (run) => ({
@@ -66,4 +67,12 @@ export const RUN_COLUMNS: readonly RunColumn<Run>[] = [
   },
   ...workColumns<Run>(({ duration_ms: ms, usage: used }) => ({ ms, used })),
   { id: "started", title: "Started", align: "end", isShown: "unless", cell: ({ started_at: at }) => ({ as: "time", at }) },
+  ...(runAgain
+    ? [
+        {
+          ...{ id: "again", title: "Run again", isTitleSpoken: true, align: "end", isShown: "unless" },
+          cell: (run) => (isRepeatable(run) ? { as: "button", text: "Run again", act: () => runAgain(run) } : undefined),
+        } satisfies RunColumn<Run>,
+      ]
+    : []),
 ];

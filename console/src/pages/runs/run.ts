@@ -12,6 +12,11 @@ export function nameOf({ title, run_id }: Run): string {
   return title || run_id;
 }
 
+/** Whether the owner can run it again, in a new run. */
+export function isRepeatable({ status, background = false }: Run): boolean {
+  return status === "failed" && background;
+}
+
 /** The origin of the run, as text. */
 export function sourceOf({ inbound, delegation, background }: Run): string {
   if (delegation) return `Delegated by ${delegation.fromAgentId}`;

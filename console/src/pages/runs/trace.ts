@@ -17,6 +17,8 @@ import { writeCost } from "../../blocks/write-cost.ts";
 
 export type Trace = NonNullable<CallResult<typeof conversationsRunsContract.trace>["turns"][number]["trace"]>;
 type Entry = Trace["entries"][number];
+/** A message of a turn, as its receipt keeps it. */
+export type TurnMessage = CallResult<typeof conversationsRunsContract.receiptSteps>["steps"][number];
 
 /** A part of a turn, with what its receipt knows of it. */
 export interface Step {
@@ -25,14 +27,16 @@ export interface Step {
   readonly entry: Entry;
   /** Its number, if the model was called again because earlier calls failed. */
   readonly attempt: number;
-  /** Of the first model call: the input of the turn. Of a call of a tool: the arguments. */
+  /** Of a call of a tool: the arguments. */
   readonly input?: unknown;
+  /** Of a model call: the messages that were new to it. */
+  readonly prompt?: string | undefined;
   /** Of a call of a tool whose arguments a person changed: those of the model. */
   readonly proposed?: unknown;
   /** Of a call of a tool that waited for a person. */
   readonly comment?: string | undefined;
-  /** Of the last model call: the output of the turn. */
-  readonly output?: string;
+  /** Of a model call: its answer. Of a call of a tool: what it returned. */
+  readonly output?: string | undefined;
   /** Of the last part of a turn that failed. */
   readonly failure?: { readonly code: string; readonly message: string };
 }
@@ -66,12 +70,23 @@ const ICONS: Readonly<Record<Entry["kind"], Component>> = {
 
 const count = new Intl.NumberFormat();
 
-/** The parts of a turn, in the order in which they began. `receipt` is undefined if the user may not see it. */
-export function toSteps({ entries }: Trace, receipt: Receipt | undefined): readonly Step[] {
+/**
+ * The parts of a turn, in the order in which they began. `receipt` is undefined if the user may not see it, and `messages` as long as they are not
+ * loaded.
+ */
+export function toSteps(
+  { entries, left_out = 0 }: Trace,
+  receipt: Receipt | undefined,
+  messages: readonly TurnMessage[] = [],
+): readonly Step[] {
   const ordered = entries.toSorted((one, other) => one.start_ms - other.start_ms);
   const models = ordered.filter(({ kind }) => kind === "model");
   const called = [...(receipt?.tool_calls ?? [])] as readonly Readonly<Record<string, unknown>>[];
   const used = new Set<unknown>();
+  // If parts were left out, the messages cannot be assigned.
+  const answers = left_out > 0 || messages.length === 0 ? [] : answersOf(receipt?.input, messages);
+  const results = new Set(messages.filter(({ kind }) => kind === "result"));
+  let answered = 0;
   let failed = 0;
   return ordered.map((entry, index) => {
     const { kind, name, error } = entry;
@@ -80,21 +95,49 @@ export function toSteps({ entries }: Trace, receipt: Receipt | undefined): reado
     const call = kind === "tool" ? called.find((each) => !used.has(each) && isOf(each, name)) : undefined;
     if (call) used.add(call);
     const isLast = index === ordered.length - 1;
+    const answer = kind === "model" ? answers[answered] : undefined;
+    if (kind === "model" && error === undefined) answered++;
+    // Call IDs may repeat: each result counts for one call.
+    const result = call && [...results].find(({ call_id }) => call_id === call["id"]);
+    if (result) results.delete(result);
     return {
       key: `${index}`,
       title: titleOf(entry),
       entry,
       attempt,
-      ...(receipt && entry === models[0] && { input: receipt.input }),
+      ...(answer && { prompt: answer.prompt }),
+      ...(!answer && receipt && entry === models[0] && { prompt: receipt.input }),
       ...(call && {
         input: call["arguments"] ?? call,
         proposed: call["proposed_arguments"],
         comment: (call["decision"] as ReceiptDecision | undefined)?.comment,
+        output: result?.text,
       }),
-      ...(receipt && entry === models.at(-1) && receipt.output !== "" && { output: receipt.output }),
+      ...(answer && error === undefined && { output: answer.text }),
+      ...(!answer && receipt && entry === models.at(-1) && receipt.output !== "" && { output: receipt.output }),
       ...(isLast && receipt?.failure && { failure: receipt.failure }),
     };
   });
+}
+
+/** The answers of a turn, each with the messages that were new to its model call. */
+function answersOf(
+  input: string | undefined,
+  messages: readonly TurnMessage[],
+): readonly { readonly prompt: string; readonly text?: string }[] {
+  const answers: { prompt: string; text?: string }[] = [];
+  let fresh = input === undefined ? [] : [input];
+  for (const { kind, text = "" } of messages) {
+    if (kind !== "answer") {
+      fresh.push(text);
+      continue;
+    }
+    answers.push({ prompt: fresh.join("\n\n"), ...(text !== "" && { text }) });
+    fresh = [];
+  }
+  // Of a call without an answer.
+  if (fresh.length > 0) answers.push({ prompt: fresh.join("\n\n") });
+  return answers;
 }
 
 /** What the model calls of a turn used, as text. Empty if it is not known. */

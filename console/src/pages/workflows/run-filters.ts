@@ -70,16 +70,22 @@ export function runFilters({ workflowId, names, search }: Listed): readonly RunF
 
 /** The columns of the runs of one workflow, or of all. */
 export function runColumns(workflowId: string | undefined): readonly RunColumn<FoundRun>[] {
-  const fields = (values: Readonly<Record<string, string>> = {}) => {
-    const text = Object.entries(values)
+  const textOf = (values: Readonly<Record<string, string>> = {}) =>
+    Object.entries(values)
       .map(([name, value]) => `${name}=${value}`)
       .join(", ");
+  const fields = (values: Readonly<Record<string, string>> | undefined) => {
+    const text = textOf(values);
     return text === "" ? undefined : ({ as: "excerpt", text } as const);
   };
   const all: readonly RunColumn<FoundRun>[] = [
     {
       ...{ id: "run", title: "Run", isShown: "always" },
-      cell: (run) => ({ as: "id", text: run.runId, href: routeTo("workflows", run.workflowId, run.runId) }),
+      cell(run) {
+        const href = routeTo("workflows", run.workflowId, run.runId);
+        const about = textOf(run.fields?.parameters);
+        return about === "" ? { as: "id", text: run.runId, href } : { as: "name", text: about, href, note: run.runId };
+      },
     },
     {
       ...{ id: "workflow", title: "Workflow", isShown: "unless" },
@@ -101,6 +107,11 @@ export function runColumns(workflowId: string | undefined): readonly RunColumn<F
     {
       ...{ id: "error", title: "Error", isShown: "unless" },
       cell: ({ error }) => error && { as: "error", text: error.message },
+    },
+    {
+      ...{ id: "again", title: "Run again", isTitleSpoken: true, align: "end", isShown: "unless" },
+      cell: ({ status, workflowId: id, runId }) =>
+        hasEnded(status) ? { as: "button", text: "Run again", href: `${routeTo("workflows", id, runId)}?again=yes` } : undefined,
     },
   ];
   return workflowId === undefined ? all : all.filter(({ id }) => id !== "workflow");

@@ -70,12 +70,9 @@ export function runtimeState({ runtime: { runs } }: ConversationServices): Conve
 /** Lists the receipts of a run, or a page of them. */
 export function readReceipts({ log, runtime: { runs } }: ConversationServices): ConversationHandlers["receipts"] {
   return async ({ params, query, who, signal }) => {
-    if (!isRunId(params.id)) throw agentErrors.invalid_run_id();
-    if (who.userId === undefined) throw agentErrors.user_unresolved();
+    assertUser(who, params.id);
     const page = query.offset === undefined && query.limit === undefined ? undefined : readReceiptPage(query);
-    // 4.6: receipts are the user's own, also from an owner's eyes.
-    const run = await visibleRun(runs, who, params.id);
-    if (!run || run.user_id !== who.userId) throw agentErrors.run_not_found(`Run not found: ${params.id}`);
+    const run = await ownRun(runs, who, params.id);
     return page ? page(log, run.run_id, signal) : allReceipts(log, run.run_id, signal);
   };
 }
@@ -89,6 +86,19 @@ export function readTrace({ log, runtime: { runs } }: ConversationServices): Con
     if (!run) throw agentErrors.run_not_found(`Run not found: ${params.id}`);
     return readTraces(log, run.run_id, { offset, limit, signal });
   };
+}
+
+/** Throws for callers without a user, and for IDs in another form. */
+export function assertUser(who: ports.Caller, runId: string): void {
+  if (!isRunId(runId)) throw agentErrors.invalid_run_id();
+  if (who.userId === undefined) throw agentErrors.user_unresolved();
+}
+
+/** A run of the caller's own. 4.6: receipts are the user's own, also from an owner's eyes. */
+export async function ownRun(runs: Runs, who: ports.Caller, runId: string): Promise<Run> {
+  const run = await visibleRun(runs, who, runId);
+  if (!run || run.user_id !== who.userId) throw agentErrors.run_not_found(`Run not found: ${runId}`);
+  return run;
 }
 
 /** Whether a text has the form of a run's id. */

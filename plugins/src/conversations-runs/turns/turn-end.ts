@@ -5,6 +5,7 @@ import { CANCELLED } from "../runs/run-outcome.ts";
 import { type Run, withEvent } from "../runs/runs.ts";
 import { boundedCalls, boundedText } from "./bounds.ts";
 import type { Produced } from "./produced.ts";
+import { type ReceiptStep, receiptSteps } from "./receipt-steps.ts";
 import type { RecordedCall } from "./recorded-call.ts";
 import type { StoredTrace } from "../trace-entry.ts";
 import type { PlayedTurn, StoredSummary } from "./turn.ts";
@@ -53,7 +54,7 @@ export function toReceipt(
   end: TurnEnd,
   run: Run,
   { id, at }: { readonly id: string; readonly at: string },
-): Receipt & { readonly trace?: StoredTrace } {
+): Receipt & { readonly trace?: StoredTrace; readonly steps?: readonly ReceiptStep[] } {
   const started = run.turn_started_at ?? at;
   return {
     receipt_id: id,
@@ -89,6 +90,7 @@ export function toReceipt(
     duration_ms: Math.max(Date.parse(at) - Date.parse(started), 0),
     ...(end.status !== "failed" && end.reason !== undefined && { interruption_reason: end.reason }),
     ...(end.failure && { failure: end.failure }),
+    ...(end.messages.length > 0 && { steps: receiptSteps(end.messages) }),
     ...(end.trace && { trace: end.trace }),
   };
 }
