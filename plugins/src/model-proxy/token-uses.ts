@@ -1,4 +1,4 @@
-import { ports, readPages } from "@portico/core";
+import { type ports, readPages } from "@portico/core";
 import { USE_NOTED_MS } from "./limits.ts";
 
 /** When safe tokens were used last. */
