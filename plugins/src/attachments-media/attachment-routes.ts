@@ -8,7 +8,8 @@ import {
   type RequestHead,
   sendStream,
 } from "@portico/core";
-import { type Attachment, attachmentKey, toFileReference } from "./attachments.ts";
+import { type Attachment, attachmentKey } from "./attachments.ts";
+import { toFileReference } from "./file-reference.ts";
 import { fileErrors } from "./errors.ts";
 import { type FileHandlers, type FileServices, toAttachmentError } from "./file-services.ts";
 import { ATTACHMENT_BYTES } from "./limits.ts";

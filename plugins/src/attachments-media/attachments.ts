@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import { type ports, readPages, writeAgain } from "@portico/core";
 import { undefinedAtConflict } from "@portico/core/kit";
 import { createFileHolds } from "./file-holds.ts";
+import { attachmentOf } from "./file-reference.ts";
 import { ATTACHMENT_BYTES_PER_USER, ATTACHMENTS_PER_USER } from "./limits.ts";
 
 /** The record of an attachment. Its bytes are stored separately. */
@@ -28,13 +29,9 @@ interface Usage {
 type LimitReached = "attachment_limit" | "attachment_storage_limit";
 
 const ATTACHMENT_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-const FOLDER = "/attachments/";
 
 /** The key of an attachment's bytes in the port `blobs`. */
 export const attachmentKey = (attachmentId: string): string => `attachments/${attachmentId}`;
-
-/** The reference to an attachment in queries: a path on this service, not a URL (specification 2.7). */
-export const toFileReference = (attachmentId: string): string => FOLDER + attachmentId;
 
 export type Attachments = ReturnType<typeof createAttachments>;
 
@@ -162,11 +159,6 @@ export function createAttachments(records: ports.Records) {
 }
 
 const OLDEST = { by: "createdAt", direction: "ascending" } as const;
-
-/** The attachment that a `fileReference` names. Undefined for other texts. */
-export function attachmentOf(fileReference: string): string | undefined {
-  return fileReference.startsWith(FOLDER) ? fileReference.slice(FOLDER.length) : undefined;
-}
 
 const NOTHING: Usage = { count: 0, bytes: 0 };
 

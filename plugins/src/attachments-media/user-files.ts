@@ -1,6 +1,7 @@
 import { defineAdapter, ports } from "@portico/core";
-import { attachmentKey, attachmentOf, createAttachments } from "./attachments.ts";
+import { attachmentKey, createAttachments } from "./attachments.ts";
 import { createFileHolds } from "./file-holds.ts";
+import { attachmentOf } from "./file-reference.ts";
 import { createMedia, isMediaId, mediaKey } from "./media.ts";
 
 /** Users' files, for other areas. Only owners can read their files. Every user can read media without an owner (open points 6). */

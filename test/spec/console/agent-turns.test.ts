@@ -123,6 +123,17 @@ describe.skipIf(findChromium() === undefined)("turns of an agent in the web cons
     upstream.answerNext(events(messagesEvents("I go on")));
     await say("Go on");
     await messages().getByText("I go on").waitFor();
+    // The mark is behind the last words, also when the conversation is opened again.
+    const answers = messages().getByRole("article").locator(".agent");
+    const isMarked = async () => /so far\s*Stopped$/.test((await answers.first().textContent())!.trim());
+    await expect.poll(isMarked).toBe(true);
+    const address = page().url();
+    await page().reload();
+    await opened.signIn();
+    await page().evaluate((url) => (location.href = url), address);
+    await messages().getByText("I go on").waitFor();
+    await expect.poll(isMarked).toBe(true);
+    expect(await messages().getByText("Stopped", { exact: true }).count()).toBe(1);
   });
 
   it("may be submitted while another executes, and wait for it", async () => {

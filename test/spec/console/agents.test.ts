@@ -146,6 +146,56 @@ describe.skipIf(findChromium() === undefined)("agents in the web console", () =>
     await page().unroute("**/api/media/upload");
   });
 
+  it("a picture is opened large, a text is shown, and every other file is saved", async () => {
+    const paper = { name: "paper.pdf", mimeType: "application/pdf", buffer: Buffer.from("%PDF-1.7") };
+    const table = { name: "table.csv", mimeType: "application/octet-stream", buffer: Buffer.from("a,b\n1,<i>2</i>") };
+    await page().locator("input[type=file]").setInputFiles([paper, table]);
+    await page().getByRole("button", { name: "Remove table.csv" }).waitFor();
+    await expect.poll(() => page().getByRole("progressbar").count()).toBe(0);
+    await sayAndWait("Two more", "You said: Two more");
+    const dialog = page().getByRole("dialog");
+    await messages().getByRole("button", { name: "Open chart.png" }).click();
+    const large = dialog.getByRole("img", { name: "chart.png" });
+    await expect.poll(() => large.evaluate((img: HTMLImageElement) => img.naturalWidth)).toBe(40);
+    expect(await findingsInEveryLook(page())).toEqual([]);
+    const [saved] = await Promise.all([page().waitForEvent("download"), dialog.getByRole("link", { name: "Download" }).click()]);
+    expect(saved.suggestedFilename()).toBe("chart.png");
+    await page().keyboard.press("Escape");
+    await messages()
+      .getByRole("button", { name: /^Open table\.csv/ })
+      .click();
+    expect(await dialog.getByRole("group", { name: "text of the file" }).textContent()).toBe("a,b\n1,<i>2</i>");
+    expect(await findingsInEveryLook(page())).toEqual([]);
+    await page().keyboard.press("Escape");
+    const [kept] = await Promise.all([
+      page().waitForEvent("download"),
+      messages()
+        .getByRole("button", { name: /^Download paper\.pdf/ })
+        .click(),
+    ]);
+    expect(kept.suggestedFilename()).toBe("paper.pdf");
+    expect(await dialog.count()).toBe(0);
+  });
+
+  it("formulas are MathML, money and invalid formulas are text, and the library comes with the first formula", async () => {
+    const library = page().waitForRequest(/draw-math/);
+    await sayAndWait("Costs $5 and $6.", "You said: Costs $5 and $6.");
+    const answer = messages().getByRole("article").last().locator(".agent");
+    expect(await answer.locator("math").count()).toBe(0);
+    await say(
+      "so $x^2$, \\(y\\) and $\\frac{1$\n\n$$\n\\sum_{i=1}^n \\href{javascript:alert(1)}{i}\n$$\n\n\\[ \\label{page-title} z \\]",
+    );
+    await library;
+    await expect.poll(() => answer.locator("math").count()).toBe(3);
+    expect(await answer.locator("math").first().textContent()).toBe("x2");
+    expect(await answer.locator("code").allTextContents()).toEqual([
+      "$\\frac{1$",
+      "$$\n\\sum_{i=1}^n \\href{javascript:alert(1)}{i}\n$$",
+    ]);
+    expect(await answer.locator("[id],[href]").count()).toBe(0);
+    expect(await findingsInEveryLook(page())).toEqual([]);
+  });
+
   it("what the service does not take says why, and goes away when it is removed", async () => {
     await page()
       .locator("input[type=file]")
