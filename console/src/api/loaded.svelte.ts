@@ -1,3 +1,5 @@
+import { CallFailed } from "@portico/core/client";
+
 /** The data that was loaded for a page, and the result of the last attempt. */
 export interface Loaded<T> {
   /** The last loaded value. It stays if a later attempt fails. */
@@ -10,9 +12,12 @@ export interface Loaded<T> {
   refresh(): Promise<void>;
 }
 
+/** The interval of attempts to load a value that no refresh loads again, while the service does not answer. */
+const RETRY_MS = 5_000;
+
 /**
- * Loads a value when the component is shown, and then every `everyMs`, while the page is visible. Stops with the component. Must be
- * called during component initialization. `whileHidden`: also while the page is hidden, as often as the browser allows. State that `load` reads before its first `await` is tracked.
+ * Loads a value when the component is shown, and then every `everyMs`, while the page is visible. Without `everyMs`, it is loaded again only
+ * until the service answers. Stops with the component. Must be called during component initialization. `whileHidden`: also while the page is hidden, as often as the browser allows. State that `load` reads before its first `await` is tracked.
  */
 export function loaded<T>(load: (signal: AbortSignal) => Promise<T>, everyMs?: number, { whileHidden = false } = {}): Loaded<T> {
   let value = $state.raw<T>();
@@ -40,7 +45,8 @@ export function loaded<T>(load: (signal: AbortSignal) => Promise<T>, everyMs?: n
     void refresh();
     // A load that takes longer than the interval is not started again: it would never end.
     const isDue = () => current === undefined && (whileHidden || !document.hidden);
-    const timer = everyMs === undefined ? undefined : setInterval(() => void (isDue() && refresh()), everyMs);
+    const isWanted = () => everyMs !== undefined || isUnanswered(error);
+    const timer = setInterval(() => void (isDue() && isWanted() && refresh()), everyMs ?? RETRY_MS);
     return () => {
       clearInterval(timer);
       current?.abort();
@@ -60,4 +66,10 @@ export function loaded<T>(load: (signal: AbortSignal) => Promise<T>, everyMs?: n
     },
     refresh,
   };
+}
+
+/** The service could not be reached, or could not answer now. What it refuses stays refused. */
+function isUnanswered(error: unknown): boolean {
+  if (CallFailed.is(error)) return error.status >= 500;
+  return error instanceof TypeError || (error instanceof Error && error.name === "FetchError");
 }

@@ -16,3 +16,10 @@ export function describeDuration(milliseconds: number): string {
   const whole = `${Math.floor(seconds / size)} ${unit}`;
   return next && rest > 0 ? `${whole} ${rest} ${next[0]}` : whole;
 }
+
+/** A period that someone chose, in its largest whole unit and without loss: `12 h`, `90 min`, `1.5 s`. */
+export function describePeriod(milliseconds: number): string {
+  const seconds = milliseconds / 1_000;
+  const [unit, size] = UNITS.find(([, each]) => seconds >= each && seconds % each === 0) ?? ["s", 1];
+  return `${seconds / size} ${unit}`;
+}

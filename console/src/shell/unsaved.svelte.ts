@@ -44,7 +44,8 @@ class Unsaved {
     const entry = numberOf(history.state);
     const isAllowed = to === this.#allowed;
     this.#allowed = undefined;
-    const isElsewhere = to.startsWith("#/") && placeOf(from) !== placeOf(to);
+    // The address that was loaded first may have no fragment.
+    const isElsewhere = (to === "" || to.startsWith("#/")) && placeOf(from) !== placeOf(to);
     if (!isAllowed && isElsewhere && [...this.#forms].some((isDirty) => isDirty())) {
       event.stopImmediatePropagation();
       this.#isReturning = true;

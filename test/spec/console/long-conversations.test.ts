@@ -91,7 +91,10 @@ describe.skipIf(findChromium() === undefined)("a conversation of 500 messages in
     await expect.poll(() => isInView(MESSAGES)).toBe(true);
     const found = await page().evaluate((words) => {
       getSelection()!.removeAllRanges();
-      return (globalThis as unknown as { find(text: string): boolean }).find(words);
+      const isFound = (globalThis as unknown as { find(text: string): boolean }).find(words);
+      // As the browser does with what its search has found.
+      getSelection()!.anchorNode?.parentElement?.scrollIntoView({ block: "center" });
+      return isFound;
     }, text(24));
     expect(found).toBe(true);
     await expect.poll(() => isInView(24)).toBe(true);

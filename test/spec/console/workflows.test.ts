@@ -235,7 +235,7 @@ describe.skipIf(findChromium() === undefined)("workflows in the web console", ()
 
   it("a gate that refuses its values says so at its fields; approved, the run goes on to its outputs", async () => {
     await button("Approve").click();
-    await panel("Publish it?").locator(".problem").getByText("must have required property 'severity'").waitFor();
+    await panel("Publish it?").locator(".problem").getByText("Severity is needed", { exact: true }).waitFor();
     await opened.page.getByLabel("Severity").fill("3");
     await opened.page.getByLabel("Comment (optional)").fill("It is.");
     await button("Approve").click();

@@ -77,11 +77,19 @@ export function faultsByField(
     const [, first = "", ...inner] = path.split("/").map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"));
     const field = known.has(first) ? first : known.has("") ? "" : undefined;
     const place = field === first ? inner.join("/") : path;
-    const sentence = place === "" ? message : `${place}: ${message}`;
+    const title = fields.find(({ name }) => name === field)?.title;
+    const sentence = sentenceOf(message, place, title);
     const before = found.get(field);
     found.set(field, before === undefined ? sentence : `${before}; ${sentence}`);
   }
   return found;
+}
+
+/** Validators say of what is missing only that it must be there. */
+function sentenceOf(message: string, place: string, title: string | undefined): string {
+  const subject = place === "" ? title : place;
+  if (subject !== undefined && message.startsWith("must have required property")) return `${subject} is needed`;
+  return place === "" ? message : `${place}: ${message}`;
 }
 
 function pointerTo(name: string): string {
