@@ -18,8 +18,8 @@ import { transformNode } from "@portico/workflow-nodes/transform";
 import { type Adapter, type App, createApp, type Plugin, ports, Secret } from "@portico/core";
 import { workflowService } from "@portico/plugins/workflow-service";
 import { createGrants, type GrantOrder } from "@portico/plugins/workflow-service/grants";
-import { EventSourceParserStream } from "eventsource-parser/stream";
 import { type AgentService, type AgentServiceOptions, type Answer, startAgentService } from "./agent-app.ts";
+import { type EventSubscription, subscribe } from "./event-subscription.ts";
 import { type Call, httpCall } from "./http-call.ts";
 import { isClusterRun, memberTelemetry, onRealTime, openMembers, serveMembers } from "./members.ts";
 import { temporaryFolder } from "./portico-process.ts";
@@ -88,18 +88,6 @@ export interface WorkflowService extends AsyncDisposable {
 export interface CallOptions {
   readonly token?: string;
   readonly headers?: Call["headers"];
-}
-
-export interface EventSubscription {
-  /** The ids of the events that were read so far; "" for an event without an id. */
-  readonly ids: readonly string[];
-  /** The times in milliseconds that the stream has named so far for connecting again. */
-  readonly retries: readonly number[];
-  /** The next event; undefined at the end of the stream. */
-  next(): Promise<{ readonly event: string; readonly data: any } | undefined>;
-  /** All to the end. */
-  rest(): Promise<readonly { readonly event: string; readonly data: any }[]>;
-  leave(): void;
 }
 
 export async function startWorkflowService(options: WorkflowServiceOptions = {}): Promise<WorkflowService> {
@@ -210,7 +198,8 @@ export async function startWorkflowService(options: WorkflowServiceOptions = {})
         await new Promise((resolve) => setTimeout(resolve, 5));
       }
     },
-    events: (runId, lastEventId) => subscribe(`${url}/api/workflow/events?runId=${runId}`, lastEventId),
+    events: (runId, lastEventId) =>
+      subscribe(`${url}/api/workflow/events?runId=${runId}`, { "x-workflow-service-token": SERVICE_TOKEN }, lastEventId),
     grant: async (order) => (await grants.issue(order)).executionGrantId,
     close() {
       return (closing ??= (async () => {
@@ -228,33 +217,4 @@ export async function startWorkflowService(options: WorkflowServiceOptions = {})
 function startBesideAgents(options: AgentServiceOptions, own: readonly Adapter[], plugin: Plugin): Promise<AgentService> {
   const adapters = [...own, ...(options.adapters ?? [])];
   return startAgentService({ ...options, adapters, plugins: [plugin, ...(options.plugins ?? [])] });
-}
-
-async function subscribe(url: string, lastEventId: string | undefined): Promise<EventSubscription> {
-  const leaving = new AbortController();
-  const headers = {
-    "x-workflow-service-token": SERVICE_TOKEN,
-    ...(lastEventId !== undefined && { "last-event-id": lastEventId }),
-  };
-  const answer = await fetch(url, { headers, signal: leaving.signal });
-  if (answer.status !== 200) throw new Error(`Events were answered with ${answer.status}: ${await answer.text()}`);
-  const retries: number[] = [];
-  const parser = new EventSourceParserStream({ onRetry: (ms) => retries.push(ms) });
-  const reader = answer.body!.pipeThrough(new TextDecoderStream()).pipeThrough(parser).getReader();
-  const ids: string[] = [];
-  const next = async () => {
-    const { done, value } = await reader.read();
-    if (done) return undefined;
-    ids.push(value.id ?? "");
-    return { event: value.event ?? "message", data: JSON.parse(value.data) as unknown };
-  };
-  return {
-    ...{ next, ids, retries },
-    async rest() {
-      const all: { event: string; data: any }[] = [];
-      for (let event = await next(); event; event = await next()) all.push(event);
-      return all;
-    },
-    leave: () => leaving.abort(),
-  };
 }

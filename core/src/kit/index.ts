@@ -8,6 +8,7 @@ export { KEYWORDS, NAMED_SCHEMAS, SCHEMA, SCHEMAS } from "./json-schema/subschem
 export { type SchemaPath, type Subschema, subschemas } from "./json-schema/subschemas.ts";
 export { JobPool, type JobPoolOptions, PoolBusy } from "./job-pool.ts";
 export { JobOutOfMemory, JobOverran, type JobRun, JobThread, type JobThreadOptions, ThreadCrashed } from "./job-thread.ts";
+export { type ChangedList, LIST_READERS, ListChanges, type ListLook } from "./list-changes.ts";
 export { idempotencyKeyOf } from "./idempotency-key.ts";
 export { preferredWait, preferredWaitMs, waitApplied, type WaitingCall } from "./preferred-wait.ts";
 export { registerProcess, type SharedPorts, sharedPorts } from "./other-processes.ts";

@@ -65,6 +65,18 @@ export const approvalRoutes = {
     success: reply.json(v.object({ approvals: v.array(approval), next: optionalText })),
     errors: { unauthorized, invalid_pagination, invalid_filter: agentErrors.invalid_filter },
   },
+  approvalChanges: {
+    method: "GET",
+    path: "/api/approvals/events",
+    summary:
+      "Follow which calls wait: the number now, unless the `Last-Event-ID` is that of the present list, and after each change",
+    query: readParameters({}),
+    success: reply.events({
+      /** The first 200 calls that wait for this caller. Read the list to see them. */
+      "approvals:changed": v.object({ waiting: v.number(), hasMore: v.boolean() }),
+    }),
+    errors: { unauthorized, too_many_readers: agentErrors.too_many_readers },
+  },
   decideApproval: {
     method: "POST",
     path: "/api/runs/:id/approvals/:callId",

@@ -53,6 +53,7 @@ export const agentErrors = defineErrors({
     message: "The agent's engine takes no messages while a turn goes on",
     details: { retryable: false },
   },
+  too_many_readers: { status: 429, message: "This process has as many followers of approvals as it serves at the same time" },
   limit_reached: { status: 429, message: "A limit of the user, the agent or the instance is reached" },
   run_not_repeatable: { status: 409, message: "Only a background run that failed can be run again" },
   realtime_unavailable: { status: 503, message: "There is no such realtime connection" },

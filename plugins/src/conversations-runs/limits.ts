@@ -93,6 +93,9 @@ export const WATCH_MS = 250;
 export const WATCH_WAITING_MS = 2000;
 export const WATCH_LOOKS = 20;
 
+/** Waiting calls of which a follower is told. */
+export const FOLLOWED_APPROVALS = 200;
+
 /** How long readers of a turn's server-sent events wait before they connect again; after its end, a day. */
 export const RECONNECT_MS = 3000;
 export const STAY_AWAY_MS = 24 * 60 * 60_000;

@@ -9,7 +9,7 @@ import { agentErrors } from "./errors.ts";
 import { listAgents } from "./routes/agents.ts";
 import { askAgent, followQuery } from "./routes/ask.ts";
 import { listBudgets } from "./routes/budgets.ts";
-import { decideApproval, listApprovals, listConsents, revokeConsent } from "./routes/approvals.ts";
+import { decideApproval, followApprovals, listApprovals, listConsents, revokeConsent } from "./routes/approvals.ts";
 import { chooseBranch, clearConversation, listConversations, listMessages, readRunningTurn } from "./routes/conversations.ts";
 import { memoryCalls } from "./routes/memory.ts";
 import { handshake } from "./routes/handshake.ts";
@@ -65,6 +65,7 @@ export const conversationsRuns = definePlugin({
     receiptSteps: readReceiptSteps(services),
     trace: readTrace(services),
     approvals: listApprovals(services),
+    approvalChanges: followApprovals(services),
     decideApproval: decideApproval(services),
     consents: listConsents(services),
     revokeConsent: revokeConsent(services),

@@ -192,6 +192,13 @@ const runDetail = v.object({
   ...ownership,
 });
 
+/** Gates that wait, of several runs. */
+const waitingGates = v.object({
+  gates: v.array(v.object({ workflowId: text, workflowName: text, runId: text, startedAt: text, ...ownership, gate })),
+  /** The `cursor` of the next page. A page may have fewer runs than its limit, even 0, although there is a next page. */
+  next: v.optional(text),
+});
+
 /**
  * The answer of a call that starts a run. With `Prefer: wait=SECONDS` (an extension): the run, if it has ended in time, or else where it is
  * read.
@@ -370,6 +377,26 @@ export const workflowServiceContract = defineContract(
       query: countQuery,
       success: reply.json(countedRuns),
       errors: { ...reading, workflow_not_found, invalid_request },
+    },
+    gates: {
+      method: "GET",
+      path: "/api/workflow/gates",
+      summary: "List the gates that wait for a decision, with what their forms need, newest run first (an extension)",
+      query: v.pick(searchQuery, ["limit", "cursor"]),
+      success: reply.json(waitingGates),
+      errors: { ...reading, invalid_request },
+    },
+    gateChanges: {
+      method: "GET",
+      path: "/api/workflow/gates/events",
+      summary:
+        "Follow which gates wait: the number now, unless the `Last-Event-ID` is that of the present list, and after each change",
+      query: readParameters({}),
+      success: reply.events({
+        /** The gates of the first page of 200 runs. Read the list to see them. */
+        "workflow:gates_changed": v.object({ waiting: v.number(), hasMore: v.boolean() }),
+      }),
+      errors: { ...reading, too_many_readers: workflowErrors.too_many_readers },
     },
     run: {
       method: "GET",

@@ -12,6 +12,7 @@ import { cancel, start, trigger } from "./routes/start.ts";
 import { decide } from "./routes/decide.ts";
 import { checkDefinition, readDefinitionSchema, readDefinitionText, saveDefinition, testDefinition } from "./routes/edit.ts";
 import { followEvents } from "./routes/events.ts";
+import { followGates, listGates } from "./routes/gates.ts";
 import { listRuns, readRun } from "./routes/history.ts";
 import { receiveCallback } from "./routes/receive-callback.ts";
 import { readFile } from "./routes/read-file.ts";
@@ -69,6 +70,8 @@ export const workflowService = definePlugin({
       runs: listRuns(services),
       searchRuns: searchRuns(services),
       countRuns: countRuns(services),
+      gates: listGates(services),
+      gateChanges: followGates(services),
       run: readRun(services),
       file: readFile(services),
       start: start(services),

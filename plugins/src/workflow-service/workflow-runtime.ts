@@ -1,5 +1,5 @@
 import { defineAdapter, definePort, keepingMs, optional, PENDING_SWEEP_MS, type Port, ports, type Secret } from "@portico/core";
-import { registerProcess, SchemaChecks, sharedPorts } from "@portico/core/kit";
+import { ListChanges, registerProcess, SchemaChecks, sharedPorts } from "@portico/core/kit";
 import * as v from "valibot";
 import {
   type AwaitedCallback,
@@ -61,6 +61,8 @@ export interface WorkflowRuntime {
   /** The answers from outside for which nodes wait: the decisions of gates and the events of callbacks. */
   readonly answers: Answers;
   readonly gates: Gates;
+  /** Tells the followers of open gates when they change. */
+  readonly gateChanges: ListChanges;
   readonly callbacks: Callbacks;
   readonly approvalTokens: RunTokens<LinkedGate>;
   readonly callbackTokens: RunTokens<AwaitedCallback>;
@@ -150,6 +152,7 @@ export const workflowServiceRuntime = defineAdapter({
     const runs = createRunRecords(records);
     const shared = sharedPorts(given);
     const hints = shared.isShared ? new RunHints(shared.bus, clock) : undefined;
+    const gateChanges = new ListChanges({ bus: shared.bus, clock, topic: "workflow-service/gates" });
     const isAlive = registerProcess(shared, { area: "workflow-service", id: instance }, scope);
     const isLive = createIsLive({ engine, instance, isAlive });
     const live = new LiveRuns(log, hints);
@@ -190,7 +193,7 @@ export const workflowServiceRuntime = defineAdapter({
       find: async (runId) => (await runs.find(runId))?.value,
     });
     const pendingInputs = createPendingInputs({ records, engine, clock });
-    const cancelRun = createCancelRun({ engine, runs, live, clock, slots, pendingInputs, hints });
+    const cancelRun = createCancelRun({ engine, runs, live, clock, slots, pendingInputs, hints, gateChanges });
     const evaluateBeside = evaluateInThread(clock, scope);
     const startRun = createStartRun({
       slots,
@@ -210,7 +213,18 @@ export const workflowServiceRuntime = defineAdapter({
     const files = given.blobs && createRunFiles({ records, blobs: given.blobs, clock, log: telemetry.log });
     const services: RunnerServices = {
       addresses: { publicUrl: settings.publicUrl, approvals: approvalTokens, callbacks: callbackTokens },
-      ...{ clock, answers, gates, callbacks, telemetry, usage: given.usage, kinds: table.kinds, nodes: table.nodes, turns },
+      ...{
+        clock,
+        answers,
+        gates,
+        gateChanges,
+        callbacks,
+        telemetry,
+        usage: given.usage,
+        kinds: table.kinds,
+        nodes: table.nodes,
+        turns,
+      },
       evaluateBeside,
       owner: async (signal) => identity?.instanceOwner(signal),
       startChild: createStartChild({ catalogue, startRun, runs, definitions, readText, keeper, checks, evaluateBeside, log }),
@@ -233,7 +247,7 @@ export const workflowServiceRuntime = defineAdapter({
       keepMs: keepingMs(settings.keepRuns),
     });
     engine.chore("settle-workflow-runs", { everyMs: SETTLE_MS }, (signal) =>
-      settleRuns({ engine, runs, live, clock, slots, pendingInputs, hints, instance }, signal),
+      settleRuns({ engine, runs, live, clock, slots, pendingInputs, hints, gateChanges, instance }, signal),
     );
     const repairing = {
       cancel: async (runId: string, by: string) => void (await cancelRun(runId, replacedBy(by))),
@@ -262,6 +276,7 @@ export const workflowServiceRuntime = defineAdapter({
       live,
       answers,
       gates,
+      gateChanges,
       callbacks,
       approvalTokens,
       callbackTokens,

@@ -59,8 +59,13 @@ describe("the documents of a surface", () => {
 
   it("name the realtime channel and the event stream, and nothing if the surface has none", async () => {
     const channels = async (surface: string) => Object.keys((await describedOf("local", surface)).asyncapi.channels);
-    expect(await channels("agent")).toEqual(["conversations-runs.queries", "conversations-runs.events", "log.follow"]);
-    expect(await channels("workflow")).toEqual(["workflow-service.events"]);
+    expect(await channels("agent")).toEqual([
+      "conversations-runs.queries",
+      "conversations-runs.approvalChanges",
+      "conversations-runs.events",
+      "log.follow",
+    ]);
+    expect(await channels("workflow")).toEqual(["workflow-service.events", "workflow-service.gateChanges"]);
     expect(await channels("proxy")).toEqual([]);
   });
 });

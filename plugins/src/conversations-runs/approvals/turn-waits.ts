@@ -1,5 +1,6 @@
 import { type ports, readPages, writeAgain } from "@portico/core";
 import { APPROVAL_DESCRIPTION_CHARACTERS, EVENT_CHARACTERS } from "../limits.ts";
+import type { ListChanges } from "@portico/core/kit";
 import type { Run, Runs } from "../runs/runs.ts";
 import { boundedText, boundedValue } from "../turns/bounds.ts";
 import type { Decision } from "../turns/recorded-call.ts";
@@ -42,8 +43,16 @@ const IN_PATHS = /^[\w-][\w.~-]{0,127}$/;
 
 export type TurnWaits = ReturnType<typeof createTurnWaits>;
 
-/** Waiting turns, and the approvals that they wait for. */
-export function createTurnWaits({ records, runs }: { readonly records: ports.Records; readonly runs: Runs }) {
+/** Waiting turns, and the approvals that they wait for. `changes`: told when open approvals change, where callers follow them. */
+export function createTurnWaits({
+  records,
+  runs,
+  changes,
+}: {
+  readonly records: ports.Records;
+  readonly runs: Runs;
+  readonly changes?: ListChanges | undefined;
+}) {
   const approvals = records.collection<Approval>(approvalsSpec);
   const waits = records.collection<TurnWait>(turnWaitsSpec);
   const wakers = new Map<TurnWait["of"], (wait: TurnWait) => Promise<void>>();
@@ -107,6 +116,7 @@ export function createTurnWaits({ records, runs }: { readonly records: ports.Rec
       const all = found.filter((each) => each !== undefined);
       const after = all.map(({ value }) => (value.isOpen ? decided(value, { decision: "withdrawn", at }) : value));
       if (stored?.value.number !== wait.number) return { approvals: after, writes: [] };
+      if (all.some(({ value }) => value.isOpen)) changes?.notify();
       const withdrawn = all.flatMap(({ id, value, version }, index) =>
         value.isOpen ? [approvals.write.put(id, after[index]!, version)] : [],
       );
@@ -117,14 +127,14 @@ export function createTurnWaits({ records, runs }: { readonly records: ports.Rec
      * Decides an approval: `commit` makes the writes, and is called again after a conflict. Undefined if there is no such approval, or it is not
      * visible; `false` if it is decided, its time has ended, or its turn was stopped. `check` may throw.
      */
-    decide(
+    async decide(
       runId: string,
       callId: string,
       decision: Decision,
       { isVisible = () => true, check, commit }: HowToDecide,
     ): Promise<TurnWait | false | undefined> {
       const id = approvalId(runId, callId);
-      return writeAgain(async () => {
+      const done = await writeAgain(async (): Promise<TurnWait | false | undefined> => {
         const found = await approvals.get(id);
         if (!found || !isVisible(found.value)) return undefined;
         const wait = await waits.get(found.value.turnId);
@@ -151,7 +161,12 @@ export function createTurnWaits({ records, runs }: { readonly records: ports.Rec
         });
         return after;
       });
+      if (done) changes?.notify();
+      return done;
     },
+
+    /** A turn has begun to wait. */
+    asked: (): void => changes?.notify(),
 
     /** The writes that let a turn go on although calls wait, because it is stopped. Empty if it does not wait. */
     async stop(turnId: string, at: number): Promise<readonly ports.Write[]> {

@@ -90,6 +90,7 @@ export async function pauseTurn(
     const pausing = { number, approvals, entries, writes: waits.begin(turn, asked, approvals) };
     const events = output.askingFor(approvals.map(approvalContent));
     await retryWhileStoreAway({ clock, signal }, () => transcript.end(events, (entry) => write(pausing, entry)));
+    waits.asked();
     return undefined;
   } catch (error) {
     if (error instanceof TurnStopped) return stoppedTurn(output, error.reason);

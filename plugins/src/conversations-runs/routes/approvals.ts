@@ -1,7 +1,7 @@
 import { auditActor, auditWriter, jsonList, ports } from "@portico/core";
 import { type Approval, approvalId } from "../approvals/approval.ts";
 import { agentErrors } from "../errors.ts";
-import { PAGE_LIMIT } from "../limits.ts";
+import { FOLLOWED_APPROVALS, PAGE_LIMIT, RECONNECT_MS } from "../limits.ts";
 import { readFilter, readLimit } from "../pagination.ts";
 import type { ConversationHandlers, ConversationServices } from "./conversation-services.ts";
 import { isRunId } from "./runs.ts";
@@ -20,6 +20,28 @@ export function listApprovals({ runtime: { waits } }: ConversationServices): Con
         throw agentErrors.invalid_pagination("Invalid pagination: after must be the next of the page before");
       throw error;
     }
+  };
+}
+
+/** Tells a caller when the calls that wait for its decision change: an owner of all, a member of those of its own runs. */
+export function followApprovals({
+  runtime: { waits, approvalChanges },
+}: ConversationServices): ConversationHandlers["approvalChanges"] {
+  return ({ who, head, signal, say, fail }) => {
+    if (approvalChanges.isFull) throw fail.too_many_readers();
+    const look = async () => {
+      if (who.role !== "owner" && who.userId === undefined) return { ids: [], hasMore: false };
+      const { items, next } = await waits.open(who.role === "owner" ? undefined : who.userId, FOLLOWED_APPROVALS, undefined);
+      return { ids: items.map(({ runId, callId }) => approvalId(runId, callId)), hasMore: next !== undefined };
+    };
+    return (async function* () {
+      yield { retryMs: RECONNECT_MS };
+      const known = head.header("last-event-id");
+      // A reader whose token has ended is told nothing more.
+      const until = who.ended ? AbortSignal.any([signal, who.ended]) : signal;
+      for await (const { id, count, hasMore } of approvalChanges.follow({ look, known, signal: until }))
+        yield { ...say["approvals:changed"]({ waiting: count, hasMore }), id };
+    })();
   };
 }
 

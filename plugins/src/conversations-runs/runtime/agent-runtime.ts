@@ -1,5 +1,5 @@
 import { auditWriter, defineAdapter, definePort, keepingMs, optional, type Port, ports } from "@portico/core";
-import { registerProcess, SchemaChecks, sharedPorts } from "@portico/core/kit";
+import { ListChanges, registerProcess, SchemaChecks, sharedPorts } from "@portico/core/kit";
 import * as v from "valibot";
 import { type Consents, createConsents } from "../approvals/consents.ts";
 import { createTendWaits, WAITS_TENDED } from "../approvals/tend-waits.ts";
@@ -51,6 +51,8 @@ export interface AgentRuntime {
   readonly stopTurn: (turn: Pick<Turn, "userId" | "sessionId" | "clientRequestId">) => Promise<void>;
   /** Turns that wait for a person, and what they ask. */
   readonly waits: TurnWaits;
+  /** Tells the followers of open approvals when they change. */
+  readonly approvalChanges: ListChanges;
   readonly consents: Consents;
   readonly argumentsFault: ArgumentsFault;
   /** Checks by JSON Schemas from outside. */
@@ -108,7 +110,8 @@ export const agentRuntime = defineAdapter({
     const hints = new Hints(shared, clock);
     const running = new RunningTurns({ ...shared, log: telemetry.log }, scope);
     const shownRoom = createShownRoom({ bytes: settings.shownBytes, clock });
-    const waits = createTurnWaits({ records, runs });
+    const approvalChanges = new ListChanges({ bus: shared.bus, clock, topic: "conversations-runs/approvals" });
+    const waits = createTurnWaits({ records, runs, changes: approvalChanges });
     const consents = createConsents(records);
     waits.onWake("query", async ({ turnId, number }) => void (await engine.signal(turnId, wakeSignal(number), null)));
     const queryRecords = createQueryRecords({ ...given, waits, requests, runs, conversations, files, serverInstanceId });
@@ -221,6 +224,7 @@ export const agentRuntime = defineAdapter({
       files,
       stopTurn,
       waits,
+      approvalChanges,
       consents,
       argumentsFault,
       checks,

@@ -52,6 +52,7 @@ export const workflowErrors = defineErrors({
   definition_invalid: { status: 422, message: "The definition has problems" },
   cases_invalid: { status: 422, message: "The cases cannot be executed" },
   precondition_required: { status: 428, message: "The header If-Match, or If-None-Match: *, is required" },
+  too_many_readers: { status: 429, message: "This process has as many followers of gates as it serves at the same time" },
   workflow_queue_full: { status: 429, message: "Too many runs of this workflow wait for earlier runs to end: try again later" },
   // The operator who starts the service sets the service token.
   workflow_service_not_initialized: { status: 503, message: "workflow_service_not_initialized" },

@@ -40,6 +40,8 @@ export const RUN_FILES_MOST = 1000;
 export const GRANT_MS = { least: 1000, usual: 600_000, most: 366 * 24 * 60 * 60_000 } as const;
 /** Lifetime of the short-lived tokens of the workflow service. */
 export const SHORT_LIVED_MS = 600_000;
+/** Runs of which a follower of gates is told. */
+export const FOLLOWED_GATES = 200;
 /** Readers of events wait this long before they connect again. */
 export const RECONNECT_MS = 3_000;
 /** The same, if another reader took over or the run has ended: a day. */

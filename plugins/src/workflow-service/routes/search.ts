@@ -14,18 +14,37 @@ import { runSummary, completedNodesIn } from "./history.ts";
 import type { FieldValues, RunRecord } from "../runs/run-record.ts";
 import type { SearchedRuns } from "../runs/run-search.ts";
 import type { countQuery } from "../contracts/search-contract.ts";
-import { isReadable } from "../access/task-scope.ts";
+import { type CanRead, isReadable } from "../access/task-scope.ts";
 import { readerOf, toStoreError, type WorkflowHandlers, type WorkflowServices } from "./workflow-services.ts";
 
 /** Finds runs that the caller may read, the newest first. */
 export function searchRuns(services: WorkflowServices): WorkflowHandlers["searchRuns"] {
-  const { sealing } = services;
-  const { runs } = services.runtime;
   const completedNodes = completedNodesIn(services);
   const found = async (run: RunRecord) => {
     const { workflowId, definition: version, fields } = run;
     return { workflowId, ...runSummary(run, await completedNodes(run)), version, ...(fields && { fields }) };
   };
+  return async ({ query: { limit, cursor, before, ...filters }, signal }) => {
+    const canRead = await readerOf(services, signal);
+    const search = readSearch(filters);
+    await assertKnown(services, search);
+    const { items, ...cursors } = await findRuns(services, search, { limit, cursor, before, canRead });
+    return { runs: await Promise.all(items.map(found)).catch(toStoreError), ...cursors };
+  };
+}
+
+/** A page of the runs that match and that the caller may read, with its sealed cursors. Throws `invalid_request`, and errors of stores. */
+export async function findRuns(
+  { runtime: { runs }, sealing }: WorkflowServices,
+  search: SearchedRuns,
+  asked: {
+    readonly cursor?: string | undefined;
+    readonly before?: string | undefined;
+    readonly limit: number;
+    readonly canRead: CanRead;
+  },
+): Promise<{ readonly items: readonly RunRecord[]; readonly next?: string | undefined; readonly previous?: string | undefined }> {
+  const { cursor: after, before, limit, canRead } = asked;
   /** A sealed cursor, as the caller gave it. Undefined for an invalid one. Throws SealingUnavailable. */
   const open = async (cursor: string): Promise<string | undefined> => {
     try {
@@ -35,22 +54,16 @@ export function searchRuns(services: WorkflowServices): WorkflowHandlers["search
       throw error;
     }
   };
-
-  return async ({ query: { limit, cursor, before, ...filters }, signal }) => {
-    const canRead = await readerOf(services, signal);
-    const search = readSearch(filters);
-    await assertKnown(services, search);
-    try {
-      const place = await readRunCursors(search, { after: cursor, before }, { names: ["cursor", "before"], open });
-      const page = await runs.search(search, { ...place, limit, isReadable: (run) => isReadable(run, canRead) });
-      // The place may be a run that the caller may not read.
-      const cursors = await writeRunCursors(search, page, (cursor) => sealing.seal(CONTEXT, cursor));
-      return { runs: await Promise.all(page.items.map(found)), ...cursors };
-    } catch (error) {
-      if (error instanceof RunCursorInvalid) throw invalid(error.message);
-      return toStoreError(error);
-    }
-  };
+  try {
+    const place = await readRunCursors(search, { after, before }, { names: ["cursor", "before"], open });
+    const page = await runs.search(search, { ...place, limit, isReadable: (run) => isReadable(run, canRead) });
+    // The place may be a run that the caller may not read.
+    const cursors = await writeRunCursors(search, page, (cursor) => sealing.seal(CONTEXT, cursor));
+    return { items: page.items, ...cursors };
+  } catch (error) {
+    if (error instanceof RunCursorInvalid) throw invalid(error.message);
+    return toStoreError(error);
+  }
 }
 
 /** Counts the runs that a search finds, and that the caller may read. */

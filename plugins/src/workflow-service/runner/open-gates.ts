@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import type { ListChanges } from "@portico/core/kit";
 import { gateSignal } from "../runs/gates.ts";
 import type { Gate } from "../runs/ledger-entry.ts";
 import type { LiveRun } from "../runs/live-runs.ts";
@@ -11,6 +12,8 @@ import type { Deadline } from "./deadline.ts";
 interface Executing {
   readonly live: Pick<LiveRun, "completedNodeCount" | "ledger">;
   readonly deadline: Pick<Deadline, "standstill">;
+  /** Tells the followers of open gates. */
+  readonly changes: Pick<ListChanges, "notify">;
 }
 
 /**
@@ -93,12 +96,13 @@ export class OpenGates {
     this.hasWritten = true;
     const written = this.#writing.then(async () => {
       const gates = [...this.#open.values()].sort((a, b) => (a.requestedAt < b.requestedAt ? -1 : 1));
-      const { live, deadline } = this.#executing;
+      const { live, deadline, changes } = this.#executing;
       const { standstill } = deadline;
       const { completedNodeCount: count } = live;
       await live.ledger.show();
       await this.#runs.change(this.#runId, (run) => ({ ...withGates(withCount(run, count), gates), standstill }));
       this.#completedNodeCount = Math.max(this.#completedNodeCount, count);
+      changes.notify();
       this.#shown = new Map(gates.map((gate) => [gate.nodeId, gate]));
     });
     this.#writing = written.catch(() => {});

@@ -212,7 +212,7 @@ export function createRunWork(given: RunWorkGiven) {
       if (files) await retryWhileStoreAway(storeRetry, () => takeFiles(files, record, { runs, parameters }));
       const endsAt = (record.begunAt ?? Date.parse(record.startedAt)) + definition.timeoutMs;
       const deadline = new Deadline(clock, endsAt, record.standstill, record.gates?.length);
-      const openGates = new OpenGates(runs, record, { live, deadline });
+      const openGates = new OpenGates(runs, record, { live, deadline, changes: services.gateChanges });
       const running: Running = {
         ...{ context, definition, record, live, secrecy, deadline, openGates, storeRetry, services, files, earlier: found },
         ...(resumes && { reused: await retryWhileStoreAway(storeRetry, () => openReusedResults(log, runId)) }),
@@ -237,6 +237,8 @@ export function createRunWork(given: RunWorkGiven) {
           secrecy,
           earlier,
         });
+        // A run may end while its gates are open.
+        if (openGates.hasWritten || record.gates) services.gateChanges.notify();
       } catch (error) {
         if (context.signal.aborted) await openGates.leave().catch(() => {});
         throw error;
@@ -366,12 +368,8 @@ export function createRunWork(given: RunWorkGiven) {
     });
     const code = status === "completed" ? undefined : (error?.code ?? status);
     trace.end({ error: code });
-    const about = {
-      runId,
-      workflow: record.workflowId,
-      outcome: status,
-      ...(error && { code: error.code, nodeId: error.nodeId }),
-    };
+    const failed = error && { code: error.code, nodeId: error.nodeId };
+    const about = { runId, workflow: record.workflowId, outcome: status, ...failed };
     services.telemetry.log[status === "failed" ? "warn" : "info"]("A workflow run ended", about);
   }
 }

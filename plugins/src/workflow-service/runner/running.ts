@@ -1,4 +1,5 @@
 import type { ports, StoreRetry } from "@portico/core";
+import type { ListChanges } from "@portico/core/kit";
 import type { AwaitedCallback, LinkedGate, RunTokens } from "../access/run-tokens.ts";
 import type { Definition, Graph, GraphNode, JsonSchema } from "../definition/definition.ts";
 import type { ExpressionScope } from "../expressions/expression.ts";
@@ -47,6 +48,7 @@ export interface RunnerServices {
   readonly usage: ports.Usage | undefined;
   readonly answers: Answers;
   readonly gates: Gates;
+  readonly gateChanges: ListChanges;
   readonly callbacks: Callbacks;
   /** What people and services reach from outside. Without a public address, no gate has a link, and no callback an address. */
   readonly addresses: {

@@ -1,4 +1,5 @@
 import type { ports } from "@portico/core";
+import type { ListChanges } from "@portico/core/kit";
 import type { LiveRuns } from "../runs/live-runs.ts";
 import type { RunHints } from "../runs/run-hints.ts";
 import { notifyParent } from "../runner/notify-parent.ts";
@@ -17,6 +18,8 @@ interface Settling {
   readonly pendingInputs: PendingInputs;
   /** Where several processes share the runs. */
   readonly hints?: RunHints | undefined;
+  /** Tells the followers of open gates. */
+  readonly gateChanges: ListChanges;
 }
 
 /** Cancels a run, durably. False where it has ended or never was. Throws what stores throw. */
@@ -67,7 +70,10 @@ export function createIsLive({
  * Ends the record of a run whose end the engine will never report: it was cancelled before it began, or the process died between the
  * engine's end and the record's. Returns whether there was a record to end.
  */
-async function settleRun({ engine, runs, live, clock, slots, pendingInputs, hints }: Settling, runId: string): Promise<boolean> {
+async function settleRun(
+  { engine, runs, live, clock, slots, pendingInputs, hints, gateChanges }: Settling,
+  runId: string,
+): Promise<boolean> {
   const work = await engine.status(runId);
   if (work && (work.state === "waiting" || work.state === "executing")) return false;
   const stored = await runs.find(runId);
@@ -87,5 +93,6 @@ async function settleRun({ engine, runs, live, clock, slots, pendingInputs, hint
   // No other code notifies the followers.
   live.find(runId)?.ledger.close();
   hints?.notify(runId);
+  if (stored.value.gates) gateChanges.notify();
   return true;
 }
