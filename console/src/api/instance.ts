@@ -5,6 +5,7 @@ import { serviceTokenContract } from "@portico/plugins/workflow-service/service-
 import { listenersContract } from "@portico/operator/listeners/contract";
 import { createContext } from "svelte";
 import { ModelProxy } from "./model-proxy.ts";
+import { pagePace } from "./page-pace.ts";
 import { type UploadRequest, upload } from "./upload.ts";
 import { WorkflowService } from "./workflow-service.svelte.ts";
 
@@ -49,6 +50,7 @@ export async function openInstance(token: string, refused: () => void): Promise<
   const baseURL = ownAddress();
   const ending = new AbortController();
   const send = async (request: Request) => {
+    pagePace.requested();
     const response = await globalThis.fetch(request);
     if (response.status === 401) refused();
     return response;

@@ -1,4 +1,5 @@
 import { CallFailed } from "@portico/core/client";
+import { type Paced, pagePace } from "./page-pace.ts";
 
 /** The data that was loaded for a page, and the result of the last attempt. */
 export interface Loaded<T> {
@@ -15,15 +16,31 @@ export interface Loaded<T> {
 /** The interval of attempts to load a value that no refresh loads again, while the service does not answer. */
 const RETRY_MS = 5_000;
 
+/** How a value is loaded again. */
+export interface LoadedOptions {
+  /** Also while the page is hidden, at the pace of an idle page. */
+  readonly whileHidden?: boolean;
+  /** The value is another one each time, as counters are: a change does not tell that something happens. */
+  readonly alwaysChanges?: boolean;
+  /** Whether the interval counts now. Default: always. */
+  readonly isDue?: () => boolean;
+}
+
 /**
- * Loads a value when the component is shown, and then every `everyMs`, while the page is visible. Without `everyMs`, it is loaded again only
- * until the service answers. Stops with the component. Must be called during component initialization. `whileHidden`: also while the page is hidden, as often as the browser allows. State that `load` reads before its first `await` is tracked.
+ * Loads a value when the component is shown, and then every `everyMs`, while the page is visible, and rarely while it is [idle](page-pace.ts). Without
+ * `everyMs`, it is loaded again only until the service answers. Stops with the component. Must be called during component initialization. State that `load` reads before its first `await` is tracked.
  */
-export function loaded<T>(load: (signal: AbortSignal) => Promise<T>, everyMs?: number, { whileHidden = false } = {}): Loaded<T> {
+export function loaded<T>(
+  load: (signal: AbortSignal) => Promise<T>,
+  everyMs?: number,
+  { whileHidden = false, alwaysChanges = false, isDue = () => true }: LoadedOptions = {},
+): Loaded<T> {
   let value = $state.raw<T>();
   let error = $state.raw<unknown>();
   let isPending = $state(true);
   let current: AbortController | undefined;
+  /** As text, to see whether a later one is different. */
+  let text: string | undefined;
 
   const refresh = async () => {
     current?.abort();
@@ -33,6 +50,11 @@ export function loaded<T>(load: (signal: AbortSignal) => Promise<T>, everyMs?: n
       if (attempt !== current) return;
       value = next;
       error = undefined;
+      if (everyMs !== undefined) {
+        const before = text;
+        text = alwaysChanges ? "" : JSON.stringify(next);
+        pagePace.read(paced, text !== before);
+      }
     } catch (failure) {
       if (attempt !== current) return;
       error = failure;
@@ -40,15 +62,17 @@ export function loaded<T>(load: (signal: AbortSignal) => Promise<T>, everyMs?: n
     current = undefined;
     isPending = false;
   };
+  // A load that takes longer than the interval is not started again: it would never end.
+  const isWanted = () => everyMs !== undefined || isUnanswered(error);
+  const paced: Paced = { whileHidden, isDue: () => current === undefined && isWanted() && isDue(), refresh };
 
   $effect(() => {
     void refresh();
-    // A load that takes longer than the interval is not started again: it would never end.
-    const isDue = () => current === undefined && (whileHidden || !document.hidden);
-    const isWanted = () => everyMs !== undefined || isUnanswered(error);
-    const timer = setInterval(() => void (isDue() && isWanted() && refresh()), everyMs ?? RETRY_MS);
+    const leave = pagePace.add(paced);
+    const timer = setInterval(() => void (!pagePace.isIdle && paced.isDue() && refresh()), everyMs ?? RETRY_MS);
     return () => {
       clearInterval(timer);
+      leave();
       current?.abort();
       current = undefined;
     };

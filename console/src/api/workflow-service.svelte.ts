@@ -2,6 +2,7 @@ import { CallFailed, type Client, createClient } from "@portico/core/client";
 import type { Contract } from "@portico/core/contract";
 import { workflowServiceContract } from "@portico/plugins/workflow-service/contract";
 import { PageFailure } from "./page-failure.ts";
+import { pagePace } from "./page-pace.ts";
 
 /** Issues a token of the workflow service to the signed-in user. */
 export type IssueServiceToken = () => Promise<string>;
@@ -59,6 +60,7 @@ export class WorkflowService {
       baseURL: this.url,
       headers: async () => ({ "x-workflow-service-token": await this.#token() }),
       fetch: async (request) => {
+        pagePace.requested();
         const response = await globalThis.fetch(request);
         if (response.status === 401) this.#refused();
         return response;

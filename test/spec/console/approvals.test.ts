@@ -45,8 +45,13 @@ describe.skipIf(findChromium() === undefined)("approvals in the web console", ()
     for (const query of queries.splice(0)) query.abort();
     await expect.poll(async () => (await client.calls.approvals({ query: {} })).approvals).toEqual([]);
     await expect.poll(() => cards().count()).toBe(0);
+    await expect.poll(() => lines().count()).toBe(0);
   });
 
+  /** On the page of approvals: one line each. */
+  const lines = () => opened.page.getByRole("list", { name: "Decisions of boss" }).getByRole("listitem");
+  /** Opens the line of a call. */
+  const openLine = (at = 0) => lines().nth(at).getByRole("button", { name: "DelegateToAgent" }).click();
   const cards = () => opened.page.getByRole("list", { name: "Waiting calls" }).getByRole("listitem");
   const button = (name: string) => opened.page.getByRole("button", { name, exact: true });
   /** A query of mia whose call waits. */
@@ -69,12 +74,13 @@ describe.skipIf(findChromium() === undefined)("approvals in the web console", ()
   it("are counted in the navigation and listed with their tool, risk, arguments, user and expiry, on a phone too", async () => {
     const { page } = opened;
     await opened.goTo("Approvals");
-    await page.getByText("No call waits for a decision").waitFor();
+    await page.getByText("No decision waits").waitFor();
     const query = await asked();
     await page.getByRole("navigation").getByRole("link", { name: "Approvals (1 waiting)" }).waitFor();
-    const text = (await cards().first().textContent())!;
-    for (const part of [/DelegateToAgent/, /(?:low|medium|high|critical) risk/, /boss/, /mia/, /Expires/])
-      expect(text).toMatch(part);
+    const line = (await lines().first().textContent())!;
+    for (const part of [/DelegateToAgent/, /(?:low|medium|high|critical) risk/, /for mia/, /asked/, /expires/])
+      expect(line).toMatch(part);
+    await openLine();
     const shown = await page.getByRole("group", { name: "arguments of DelegateToAgent" }).textContent();
     expect(JSON.parse(shown!)).toMatchObject({ prompt: "DelegateToAgent" });
     expect(await findingsInEveryLook(page)).toEqual([]);
@@ -83,7 +89,7 @@ describe.skipIf(findChromium() === undefined)("approvals in the web console", ()
     await page.getByLabel("Comment").fill("Not today");
     await button("Reject DelegateToAgent").click();
     expect(await resultOf(query)).toBe("A person rejected this call: Not today");
-    await page.getByText("No call waits for a decision").waitFor();
+    await page.getByText("No decision waits").waitFor();
     await button("Menu").waitFor();
     await page.setViewportSize(DESKTOP);
   });
@@ -91,6 +97,7 @@ describe.skipIf(findChromium() === undefined)("approvals in the web console", ()
   it("show hidden characters of arguments as escapes, also where they are edited", async () => {
     const { page } = opened;
     const query = await asked("DelegateToAgent \u202egro.live\u202c");
+    await openLine();
     const shown = await page.getByRole("group", { name: "arguments of DelegateToAgent" }).textContent();
     await button("Edit arguments").click();
     for (const text of [shown!, await page.getByLabel("Your arguments").inputValue()]) {
@@ -100,12 +107,13 @@ describe.skipIf(findChromium() === undefined)("approvals in the web console", ()
     await button("Use the model’s arguments").click();
     await button("Reject DelegateToAgent").click();
     await query.ended;
-    await page.getByText("No call waits for a decision").waitFor();
+    await page.getByText("No decision waits").waitFor();
   });
 
   it("are approved with edited arguments, which must fit the tool", async () => {
     const { page } = opened;
     const query = await asked();
+    await openLine();
     await button("Edit arguments").click();
     for (const [typed, problem] of [
       ["{", "This is not valid JSON"],
@@ -119,27 +127,29 @@ describe.skipIf(findChromium() === undefined)("approvals in the web console", ()
     await page.getByLabel("Your arguments").fill(JSON.stringify(TASK));
     await button("Approve DelegateToAgent").click();
     expect(await resultOf(query)).toContain("Count sheep");
-    await page.getByText("No call waits for a decision").waitFor();
+    await page.getByText("No decision waits").waitFor();
   });
 
   it("keep what a person types while the list is updated, and go when another person decides", async () => {
     const { page } = opened;
     const query = await asked();
     const { runId = "" } = (await query.started)!;
+    await openLine();
     await page.getByLabel("Comment").fill("Let me think");
     const other = await asked();
-    await expect.poll(() => cards().count()).toBe(2);
+    await expect.poll(() => lines().count()).toBe(2);
     expect(await page.getByLabel("Comment").first().inputValue()).toBe("Let me think");
     const [call] = (await client.calls.approvals({ query: {} })).approvals.filter((each) => each.runId === runId);
     await client.decideApproval(call!, { decision: "reject" });
-    await expect.poll(() => cards().count()).toBe(1);
+    await expect.poll(() => lines().count()).toBe(1);
     other.abort();
-    await page.getByText("No call waits for a decision").waitFor();
+    await page.getByText("No decision waits").waitFor();
   });
 
   it("allow a tool for good; the consent is listed and revoked", async () => {
     const { page } = opened;
     const query = await asked();
+    await openLine();
     await page.getByRole("checkbox", { name: "Always allow this tool for this agent" }).check();
     await button("Approve DelegateToAgent").click();
     await query.ended;
@@ -151,7 +161,7 @@ describe.skipIf(findChromium() === undefined)("approvals in the web console", ()
     await page.getByRole("alertdialog").getByRole("button", { name: "Revoke" }).click();
     await page.getByText("No standing consents").waitFor();
     (await asked()).abort();
-    await page.getByText("No call waits for a decision").waitFor();
+    await page.getByText("No decision waits").waitFor();
   });
 
   it("are on the page of their run, which says that it waits", async () => {

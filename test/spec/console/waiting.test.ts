@@ -12,6 +12,13 @@ name: Ask a person
 nodes:
   ask: { type: human_gate, name: Go on?, with: { title: Shall it go on?, message: It is late. } }
 `;
+const rate = `
+name: Rate
+nodes:
+  rate:
+    type: human_gate
+    with: { title: How good is it?, timeout: 1h, form: { type: object, required: [stars], properties: { stars: { type: integer } } } }
+`;
 
 describe.skipIf(findChromium() === undefined)("decisions that wait, in the web console", () => {
   const browser = useChromium();
@@ -20,7 +27,7 @@ describe.skipIf(findChromium() === undefined)("decisions that wait, in the web c
     opened = await openConsole({
       browser: browser(),
       isSignedIn: false,
-      files: { "agents/helper/agent.json": { name: "Helper" }, "workflows/ask.yaml": ask },
+      files: { "agents/helper/agent.json": { name: "Helper" }, "workflows/ask.yaml": ask, "workflows/rate.yaml": rate },
       config: {
         workflow: { token: SERVICE, definitionsDir: "workflows" },
         agent: {
@@ -38,12 +45,16 @@ describe.skipIf(findChromium() === undefined)("decisions that wait, in the web c
   });
   afterAll(() => opened?.[Symbol.asyncDispose]());
 
-  const gates = () => opened.page.getByRole("list", { name: "Waiting gates" }).getByRole("listitem");
+  const gates = (of = "Ask a person") => opened.page.getByRole("list", { name: `Decisions of ${of}` }).getByRole("listitem");
+  /** The line of a gate, which opens in place. */
+  const line = (at = 0, of = "Ask a person") => gates(of).nth(at).getByRole("button", { expanded: false });
+  const focused = () =>
+    opened.page.evaluate(() => document.activeElement?.getAttribute("data-key") ?? document.activeElement?.id);
   const button = (name: string) => opened.page.getByRole("button", { name, exact: true });
   const title = () => opened.page.title();
   const told = () => opened.page.evaluate(() => (globalThis as unknown as { notified: string[] }).notified);
-  async function started(): Promise<string> {
-    const answer = await fetch(`${opened.service.url("workflow")}/api/workflow/webhook?id=ask`, {
+  async function started(workflowId = "ask"): Promise<string> {
+    const answer = await fetch(`${opened.service.url("workflow")}/api/workflow/webhook?id=${workflowId}`, {
       method: "POST",
       headers: { "x-workflow-service-token": SERVICE, "content-type": "application/json" },
       body: "{}",
@@ -64,15 +75,104 @@ describe.skipIf(findChromium() === undefined)("decisions that wait, in the web c
     await page.setViewportSize(DESKTOP);
   });
 
-  it("are decided in one place, with a link to the run", async () => {
+  it("are one line each, opened in place, with a link to the run", async () => {
     const { page } = opened;
     await page.getByRole("navigation").getByRole("link", { name: "Approvals" }).click();
+    await line().click();
     await gates().getByText("It is late.").waitFor();
-    expect(await gates().getByRole("link", { name: "its run" }).getAttribute("href")).toMatch(/^#\/workflows\/ask\/wrun_/);
+    expect(await gates().getByRole("link", { name: "The run that waits" }).getAttribute("href")).toMatch(
+      /^#\/workflows\/ask\/wrun_/,
+    );
     expect(await findingsInEveryLook(page)).toEqual([]);
-    await button("Approve").click();
-    await page.getByText("No gate of a workflow waits for a decision").waitFor();
+    await button("Approve Shall it go on?").click();
+    await page.getByText("No decision waits").first().waitFor();
     await expect.poll(title).toBe("Approvals · Portico");
+    expect(await focused()).toBe("page-title");
+  });
+
+  it("give the focus to the next one, which is said and not opened, and go from the badge at once", async () => {
+    const { page } = opened;
+    for (let count = 0; count < 3; count++) await started();
+    await expect.poll(() => gates().count()).toBe(3);
+    const next = await gates().nth(1).getByRole("button").getAttribute("data-key");
+    await line().click();
+    await button("Reject Shall it go on?").click();
+    await expect.poll(focused).toBe(next);
+    await page.getByText("rejected. Next: Shall it go on?, Ask a person").waitFor();
+    await expect.poll(title).toBe("(2) Approvals · Portico");
+    expect(await page.getByRole("button", { expanded: true }).count()).toBe(0);
+  });
+
+  it("are decided together: rejected all, approved those that ask for nothing, after one question with the list", async () => {
+    const { page } = opened;
+    await started("rate");
+    await expect.poll(() => gates("Rate").count()).toBe(1);
+    for (const box of await page.getByRole("checkbox", { name: /^Select / }).all()) await box.check();
+    await page.getByText("3 selected").waitFor();
+    await button("Reject selected").waitFor();
+    expect(await button("Approve selected").count()).toBe(0);
+    expect(await findingsInEveryLook(page)).toEqual([]);
+    await page.getByRole("checkbox", { name: "Select How good is it?, Rate" }).uncheck();
+    await button("Approve selected").click();
+    const dialog = page.getByRole("alertdialog");
+    expect(await dialog.getByRole("listitem").allTextContents()).toHaveLength(2);
+    await dialog.getByRole("button", { name: "Approve all" }).click();
+    await expect.poll(() => gates().count()).toBe(0);
+    await page.getByText("2 approved. Next: How good is it?, Rate").waitFor();
+    await page.getByRole("checkbox", { name: "Select How good is it?, Rate" }).check();
+    await button("Reject selected").click();
+    await dialog.getByRole("button", { name: "Reject all" }).click();
+    await page.getByText("No decision waits").first().waitFor();
+  });
+
+  it("are grouped, filtered, and in the order of their end, if one asks for that", async () => {
+    const { page } = opened;
+    await started("rate");
+    for (let count = 0; count < 15; count++) await started();
+    await expect.poll(() => gates().count()).toBe(15);
+    const groups = () =>
+      page.getByRole("list", { name: /^Decisions of / }).evaluateAll((lists) => lists.map((list) => list.ariaLabel));
+    expect(await groups()).toEqual(["Decisions of Ask a person", "Decisions of Rate"]);
+    await page.getByLabel("Order").selectOption("Soonest to expire first");
+    await expect.poll(groups).toEqual(["Decisions of Rate", "Decisions of Ask a person"]);
+    await page.getByRole("searchbox", { name: "Find decisions" }).fill("good rate");
+    await expect.poll(groups).toEqual(["Decisions of Rate"]);
+    await page.getByRole("searchbox", { name: "Find decisions" }).fill("");
+    await expect.poll(() => gates().count()).toBe(15);
+  });
+
+  it("are for a thumb: 16 on a phone are short, and the buttons of an open one are in sight", async () => {
+    const { page } = opened;
+    await page.setViewportSize(PHONE);
+    const height = await page
+      .getByRole("list", { name: /^Decisions of / })
+      .evaluateAll((lists) => lists.reduce((sum, list) => sum + list.getBoundingClientRect().height, 0));
+    expect(height).toBeLessThan(16 * 80);
+    await line(0, "Rate").click();
+    const approve = button("Approve How good is it?");
+    await approve.waitFor();
+    const box = (await approve.boundingBox())!;
+    expect(box.height).toBeGreaterThanOrEqual(48);
+    await expect.poll(async () => (await approve.boundingBox())!.y + box.height).toBeLessThanOrEqual(PHONE.height);
+    await page.getByLabel("stars").fill("5");
+    await approve.click();
+    await expect.poll(() => gates("Rate").count()).toBe(0);
+    await page.setViewportSize(DESKTOP);
+  });
+
+  it("leave the badge of another tab when they are decided in this one", async () => {
+    const { page } = opened;
+    const other = await page.context().newPage();
+    await other.goto(page.url().split("#")[0]!);
+    await other.getByLabel("Instance token").fill(OWNER);
+    await other.getByRole("button", { name: "Sign in" }).click();
+    await expect.poll(() => other.title()).toBe("(15) Overview · Portico");
+    for (const box of await page.getByRole("checkbox", { name: /^Select / }).all()) await box.check();
+    await button("Reject selected").click();
+    await page.getByRole("alertdialog").getByRole("button", { name: "Reject all" }).click();
+    await page.getByText("No decision waits").first().waitFor();
+    await expect.poll(() => other.title()).toBe("Overview · Portico");
+    await other.close();
   });
 
   it("are told by the browser only after a button has asked for it, with a number and no contents", async () => {
@@ -102,6 +202,11 @@ describe.skipIf(findChromium() === undefined)("decisions that wait, in the web c
     await page.getByRole("table", { name: "Workflows" }).waitFor();
     await page.getByRole("navigation").getByRole("link", { name: "Approvals" }).click();
     await expect.poll(() => gates().count()).toBe(3);
+    // A member gets no grant: it reads the question, and is offered nothing that the service refuses.
+    expect(await page.getByRole("checkbox", { name: /^Select / }).count()).toBe(0);
+    await line().click();
+    await page.getByText("Only an owner decides at gates.").waitFor();
+    expect(await button("Approve Shall it go on?").count()).toBe(0);
   });
 });
 

@@ -31,6 +31,22 @@ export async function issueGrant(instance: Instance, workflowId: string, binding
   return (await issue({ body })).executionGrantId;
 }
 
+/** Decides at a gate, as the instance's owner. Throws CallFailed. */
+export async function decideGate(
+  instance: Instance,
+  run: Pick<RunDetail, "workflowId" | "runId" | "workflowBindingId">,
+  body: {
+    readonly decision: "approve" | "reject";
+    readonly nodeId: string;
+    readonly comment?: string;
+    readonly values?: Record<string, unknown>;
+  },
+) {
+  const grant = await issueGrant(instance, run.workflowId, run.workflowBindingId);
+  const params = { id: run.workflowId, runId: run.runId };
+  return workflowCalls(instance).decide({ params, headers: { "x-execution-grant": grant }, body });
+}
+
 /** A grant of the instance's owner to test and write a definition with the next calls. Throws CallFailed if none can be issued. */
 export async function issueEditingGrant(instance: Instance, workflowId: string): Promise<string> {
   const { issue } = instance.client(executionGrantContract);
