@@ -18,6 +18,8 @@ export interface Page {
   readonly id: string;
   readonly title: string;
   readonly icon: Component;
+  /** It shows nothing to users who are not owners: the navigation leaves it out for them. */
+  readonly isForOwners?: true;
   /** Loaded when it is first shown. The page reads the further segments of the address from `currentRoute()`. */
   readonly load: () => Promise<{ readonly default: Component }>;
 }
@@ -28,16 +30,34 @@ export const ACCOUNTS = "accounts";
 /** All pages, in the order of the navigation. */
 export const pages: readonly Page[] = [
   { id: "", title: "Overview", icon: LayoutDashboard, load: () => import("../pages/Overview.svelte") },
-  { id: "providers", title: "Providers", icon: KeyRound, load: () => import("../pages/Providers.svelte") },
+  { id: "providers", title: "Providers", icon: KeyRound, isForOwners: true, load: () => import("../pages/Providers.svelte") },
   { id: ACCOUNTS, title: "MCP accounts", icon: Plug, load: () => import("../pages/Accounts.svelte") },
-  { id: "playground", title: "Playground", icon: FlaskConical, load: () => import("../pages/Playground.svelte") },
+  {
+    id: "playground",
+    title: "Playground",
+    icon: FlaskConical,
+    isForOwners: true,
+    load: () => import("../pages/Playground.svelte"),
+  },
   { id: "agents", title: "Agents", icon: Bot, load: () => import("../pages/Agents.svelte") },
-  { id: "webhooks", title: "Webhooks", icon: Webhook, load: () => import("../pages/Webhooks.svelte") },
-  { id: "schedules", title: "Schedules", icon: CalendarClock, load: () => import("../pages/Schedules.svelte") },
+  { id: "webhooks", title: "Webhooks", icon: Webhook, isForOwners: true, load: () => import("../pages/Webhooks.svelte") },
+  {
+    id: "schedules",
+    title: "Schedules",
+    icon: CalendarClock,
+    isForOwners: true,
+    load: () => import("../pages/Schedules.svelte"),
+  },
   { id: "workflows", title: "Workflows", icon: Workflow, load: () => import("../pages/Workflows.svelte") },
   { id: "runs", title: "Runs", icon: Activity, load: () => import("../pages/Runs.svelte") },
-  { id: "measurements", title: "Measurements", icon: ChartLine, load: () => import("../pages/Measurements.svelte") },
-  { id: "log", title: "Log", icon: ScrollText, load: () => import("../pages/Log.svelte") },
-  { id: "audit", title: "Audit", icon: FileClock, load: () => import("../pages/Audit.svelte") },
+  {
+    id: "measurements",
+    title: "Measurements",
+    icon: ChartLine,
+    isForOwners: true,
+    load: () => import("../pages/Measurements.svelte"),
+  },
+  { id: "log", title: "Log", icon: ScrollText, isForOwners: true, load: () => import("../pages/Log.svelte") },
+  { id: "audit", title: "Audit", icon: FileClock, isForOwners: true, load: () => import("../pages/Audit.svelte") },
   { id: "approvals", title: "Approvals", icon: ShieldQuestionMark, load: () => import("../pages/Approvals.svelte") },
 ];

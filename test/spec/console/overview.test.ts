@@ -37,9 +37,26 @@ describe.skipIf(findChromium() === undefined)("the overview of the web console",
     await area("Model proxy").getByText("Listening", { exact: true }).waitFor();
   });
 
-  it("shows the signed-in user", async () => {
+  it("says its version and instance at its end", async () => {
     const { serverInstanceId, version } = await opened.call("GET", "/api/handshake");
-    await opened.page.getByText(`Portico ${version} · instance ${serverInstanceId}`).waitFor();
+    const last = opened.page.getByRole("main").locator("p").last();
+    expect(await last.textContent()).toBe(`Portico ${version}, instance ${serverInstanceId}`);
+  });
+
+  it("shows three steps until the first message, each with its button", async () => {
+    const { page } = opened;
+    const steps = page.getByRole("region", { name: "Getting started" }).getByRole("listitem");
+    await expect.poll(() => steps.count()).toBe(3);
+    expect(await steps.getByRole("heading").allTextContents()).toEqual([
+      "Connect a model: to do",
+      "Create an agent: done",
+      "Send a message: to do",
+    ]);
+    expect(await findingsInEveryLook(page)).toEqual([]);
+    expect(await steps.getByRole("link").evaluateAll((all) => all.map((link) => link.getAttribute("href")))).toEqual([
+      "#/providers",
+      "#/agents/helper",
+    ]);
   });
 
   it("counts requests to the service while the page is open", async () => {
@@ -70,6 +87,8 @@ describe.skipIf(findChromium() === undefined)("the overview of the web console",
     await counts.getByRole("link", { name: "broken (2)" }).waitFor();
     await page.goBack();
     await row.waitFor();
+    // The list of steps has done its work.
+    expect(await page.getByRole("region", { name: "Getting started" }).count()).toBe(0);
     expect(await findingsInEveryLook(page)).toEqual([]);
     await page.getByRole("button", { name: "Mark as seen" }).click();
     await page.getByText("No run has failed").waitFor();
@@ -120,7 +139,7 @@ describe.skipIf(findChromium() === undefined)("the overview of the web console",
     await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
   });
 
-  it("shows users who are not owners no charts", async () => {
+  it("tells users who are not owners what they may use, and shows them no charts", async () => {
     const token = "member-token-0123456789abcdef012345678";
     await using other = await openConsole({
       browser: browser(),
@@ -133,6 +152,16 @@ describe.skipIf(findChromium() === undefined)("the overview of the web console",
     await other.page.getByRole("heading", { level: 2, name: "Since the start" }).waitFor();
     await expect.poll(() => asked).toContain("/api/counters");
     expect(await other.page.getByRole("region", { name: "The last day" }).count()).toBe(0);
+    // Nothing that only refuses.
+    const links = other.page.getByRole("navigation", { name: "Pages" }).getByRole("link");
+    expect((await links.allTextContents()).map((text) => text.trim())).toEqual([
+      ...["Overview", "Agents", "Workflows", "Runs", "Approvals"],
+    ]);
+    const part = other.page.getByRole("region", { name: "What you may use" });
+    await part.getByText("You may use workflows if you have the token of the workflow service.").waitFor();
+    await part.getByText("In the last 30 days, you used 0 calls of models with 0 tokens").waitFor();
+    expect(await part.getByRole("listitem").first().textContent()).toMatch(/No agent is ready yet|You may talk to \d+ agents?: /);
+    expect(await findingsInEveryLook(other.page)).toEqual([]);
     expect(asked.filter((path) => path.startsWith("/api/measurements"))).toEqual([]);
   });
 
