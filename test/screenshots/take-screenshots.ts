@@ -150,13 +150,13 @@ try {
   await page.screenshot({ path: save("console-lists-phone") });
   await page.setViewportSize(DESKTOP);
   const waiting = client.submit({ agentId: "triage", prompt: "Ask with DelegateToAgent why the export is empty" });
-  await show("#/approvals", "Expires");
+  await show("#/approvals", "expires");
   const shown = (text: string) => (opened: Page) => opened.getByText(text).first().waitFor();
   const press = (name: string) => (opened: Page) => opened.getByRole("button", { name, exact: true }).click();
   const other = (await client.submit({ agentId: "release-notes", prompt: "What is in the release of last week?" }).started)!;
   await show("#/log?kind=message", "A workflow run waits for a person");
   const views: readonly View[] = [
-    { name: "approvals", about: "what waits for a person", page: "approvals", path: "", ready: shown("Expires") },
+    { name: "approvals", about: "what waits for a person", page: "approvals", path: "", ready: shown("expires") },
     {
       ...{ name: "log", about: "the log of a process", page: "log", path: "?kind=message" },
       ready: shown("A workflow run waits for a person"),

@@ -90,7 +90,7 @@ export function followWaiting({ client, workflow }: Instance): Waiting {
   };
 }
 
-/** `stream`: undefined while there is none. State that it reads is tracked. */
+/** `stream` returns undefined while the service has no stream. State that it reads is tracked. */
 function waitingKind<T>(
   load: (signal: AbortSignal) => Promise<Part<T>>,
   keyOf: (entry: T) => string,

@@ -158,7 +158,10 @@ describe.skipIf(findChromium() === undefined)("the web console with the keyboard
   it("reaches everything on the page Approvals, where calls and gates wait", async () => {
     await opened.page.getByRole("link", { name: "Approvals (2 waiting)" }).waitFor();
     await follow("Approvals 2 (2 waiting)", "Approvals");
-    await opened.page.getByRole("list", { name: "Waiting gates" }).waitFor();
+    await opened.page
+      .getByRole("list", { name: /^Decisions of / })
+      .first()
+      .waitFor();
     await expectWhole();
   });
 

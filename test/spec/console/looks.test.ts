@@ -73,7 +73,7 @@ describe.skipIf(findChromium() === undefined)("what the web console shows, and w
     await page.getByRole("link", { name: "Talk to an agent" }).click();
     await page.getByRole("heading", { level: 1, name: "Agents" }).waitFor();
     await opened.goTo("Approvals");
-    await panel("Waiting gates").getByRole("link", { name: "Choose a workflow to start" }).waitFor();
+    await panel("Waiting decisions").getByRole("link", { name: "Choose a workflow to start" }).waitFor();
     await show("#/webhooks/long");
     await panel("Deliveries").getByRole("link", { name: "Add an event" }).waitFor();
   });
@@ -199,6 +199,7 @@ describe.skipIf(findChromium() === undefined)("what the web console shows, and w
     waiting = client.submit({ agentId: "boss", prompt: "DelegateToAgent" });
     for await (const { type } of waiting) if (type === "approval") break;
     await show("#/approvals");
+    await page.getByRole("button", { name: /DelegateToAgent/, expanded: false }).click();
     const description = page.locator(".description");
     await description.waitFor();
     expect(await description.locator("code").first().textContent()).toBe("wait");
