@@ -10,7 +10,7 @@ const ALONE = ["spec/{grammar,playground}/embedding.test.ts"];
 
 /**
  * Files that load, kill or connect whole servers, those that work with the console in a browser, and those that need `test/oracles`: reference servers
- * of MCP, rules of the formats of files, and libraries of clouds.
+ * of MCP, rules of the formats of files, and libraries of clouds. Also those that take seconds of processor time for the largest that is allowed.
  */
 const SERVERS = [
   "spec/console/**/*.test.ts",
@@ -23,7 +23,8 @@ const SERVERS = [
   "spec/docs/troubleshooting.test.ts",
   "spec/telemetry/{log-line-schema,monitoring,otlp}.test.ts",
   "spec/usage/ended-work.test.ts",
-  "spec/workflow-service/secrets-at-rest.test.ts",
+  "spec/workflow-service/{large-runs,secrets-at-rest}.test.ts",
+  "spec/workflow-service/definitions/long-definitions.test.ts",
   "spec/launch/{agent-service,audit,backup,doctor-deep,documents,full-disk,hosts,https,keeping,lost-stores}.test.ts",
   "spec/launch/{measurements,old-node,own-stores,proxy-processes,ready,rotation,sign-in,stop,tool-policy,usage,user-commands}.test.ts",
   "spec/launch/workflow-{commands,run-commands,schedule-commands,service}.test.ts",

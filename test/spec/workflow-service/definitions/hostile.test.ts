@@ -1,29 +1,18 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
-import { Worker } from "node:worker_threads";
-import { createManualClock } from "@portico/adapters/clock/manual";
 import { systemClock } from "@portico/adapters/clock/system";
 import type { ports, Scope } from "@portico/core";
 import * as v from "valibot";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { loadDefinition } from "../../../../plugins/src/workflow-service/definition/load-definition.ts";
-import {
-  createReadingThread,
-  readDefinitions,
-  type ReadDefinition,
-} from "../../../../plugins/src/workflow-service/definition/read-definitions.ts";
+import { readDefinitions, type ReadDefinition } from "../../../../plugins/src/workflow-service/definition/read-definitions.ts";
 import { openAdapter } from "../../../conformance/open-adapter.ts";
 import { brokenDocuments } from "./broken-documents.ts";
 import { load, secretNames, types } from "./stand-in-nodes.ts";
 
-/** More than is read on the event loop; larger texts take longer, and nothing else. */
-const LONG = 48 * 1024;
-const filled = (line: string, most = LONG) => line.repeat(Math.floor(most / line.length));
 const numbered = (line: (index: number) => string, count: number) => Array.from({ length: count }, (_, at) => line(at)).join("");
 
 const undo: (() => unknown)[] = [];
 const scope: Scope = { onClose: (run) => void undo.push(run), onReady: (run) => void run() };
-const warned: unknown[] = [];
-const log = { warn: (...line: unknown[]) => void warned.push(line) };
+const log = { warn() {} };
 let read: ReadDefinition;
 beforeAll(async () => {
   const clock = await openAdapter(systemClock());
@@ -35,22 +24,6 @@ afterAll(async () => {
 });
 
 describe("a long definition (workflow definitions)", () => {
-  it.each([
-    ["an error at every line", filled("\t- a\n")],
-    ["a list of numbers", `nodes: [${filled("1,")}1]`],
-    ["as many keys", numbered((at) => `k${at}: 1\n`, LONG / 10)],
-  ])("%s: is parsed beside the event loop, and told in at most 200 problems", async (_what, text) => {
-    let isRead = false;
-    const reading = read({ name: "sample.yaml", text }).finally(() => (isRead = true));
-    let turns = 0;
-    for (; !isRead; turns++) await nextTurn();
-    const { problems } = await reading;
-    expect(problems!.length).toBeGreaterThan(0);
-    expect(problems!.length).toBeLessThanOrEqual(200);
-    // On the loop itself it would be a few.
-    expect(turns).toBeGreaterThan(50);
-  });
-
   it("whose aliases say more than four million characters is refused", async () => {
     const text = `a: &a ${"x".repeat(5000)}\nb: [${"*a, ".repeat(1000)}]\nnodes: {}\n`;
     const message = "The document has more than 4194304 characters";
@@ -77,7 +50,7 @@ describe("many problems", () => {
       "of unknown keys in with",
       `nodes: { a: { type: http, with: { method: GET, url: x, ${numbered((at) => `k${at}: 1, `, 300)} } } }`,
     ],
-    ["of the parser", filled("\t- a\n", 8000)],
+    ["of the parser", "\t- a\n".repeat(1600)],
     ["of nodes", `nodes:\n${numbered((at) => `  n${at}: 1\n`, 300)}`],
   ])("%s are 200 that are told, and nothing is thrown", (_what, text) => {
     const { problems } = load(text);
@@ -138,37 +111,5 @@ describe("a definition that is read in a thread", () => {
     const text = `nodes: { a: { type: transform, with: { value: 1 } } }\n${"# a comment\n".repeat(1000)}`;
     expect((await late({ name: "sample.yaml", text })).problems).toHaveLength(1);
     expect((await late({ name: "sample.yaml", text, isStored: true })).definition).toMatchObject({ id: "sample" });
-  });
-
-  describe("and takes long", () => {
-    const text = `nodes:\n${numbered((at) => `  n${at}: 1\n`, 70_000)}`;
-
-    it("is named in the log, and not given up because time passes in which it is not read", async () => {
-      warned.length = 0;
-      const clock = createManualClock();
-      const late = readDefinitions({ types, secretNames }, { clock, log }, scope);
-      const begun = vi.spyOn(Worker.prototype, "postMessage");
-      undo.push(() => begun.mockRestore());
-      const reading = late({ name: "large.yaml", text });
-      await expect.poll(() => begun.mock.calls.length).toBe(1);
-      await clock.advance(1_999);
-      expect(warned).toEqual([]);
-      await clock.advance(1);
-      const fields = { definition: "large.yaml", longerThanMs: 2_000 };
-      expect(warned).toEqual([["A workflow definition takes long to read", fields]]);
-      // Suspended for an hour.
-      await clock.jump(3_600_000);
-      expect((await reading).problems).toMatchObject([{ line: 2 }, ...Array.from({ length: 199 }, () => ({}))]);
-    });
-
-    it("is given up when it has taken the processor time that a document may take", async () => {
-      const clock = await openAdapter(systemClock());
-      undo.push(clock.close);
-      const thread = createReadingThread(clock.port, { readingMs: 100 });
-      undo.push(thread.close);
-      await expect(thread.ask({ text }, () => {})).rejects.toThrow("The job took too much processor time");
-      // The next one has a thread of its own.
-      expect(await thread.ask({ text: "nodes: {}" }, () => {})).toEqual({ json: '{"nodes":{}}' });
-    });
   });
 });
