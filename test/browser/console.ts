@@ -22,6 +22,8 @@ export interface ConsoleOptions {
   readonly elsewhere?: readonly string[];
   /** Default: true. */
   readonly isSignedIn?: boolean;
+  /** Whether the page may become idle, and then ask the service rarely. Default: false, because tests wait for what others change. */
+  readonly mayIdle?: boolean;
 }
 
 /** The web console in a browser, with its own started preset `local`. */
@@ -62,7 +64,7 @@ export const DESKTOP = { width: 1280, height: 860 };
 
 /** Start a `local` preset, open its console, and sign in. */
 export async function openConsole(options: ConsoleOptions): Promise<OpenConsole> {
-  const { browser, files = {}, config = {}, env, context: around, isSignedIn = true, elsewhere = [] } = options;
+  const { browser, files = {}, config = {}, env, context: around, isSignedIn = true, mayIdle = false, elsewhere = [] } = options;
   const folder = temporaryFolder();
   for (const [name, content] of Object.entries(files)) {
     const path = join(folder.path, name);
@@ -80,6 +82,7 @@ export async function openConsole(options: ConsoleOptions): Promise<OpenConsole>
   // What is late tells of a busy machine.
   context.setDefaultTimeout(120_000);
   await context.addInitScript(refreshSooner, REFRESH_MS);
+  if (!mayIdle) await context.addInitScript(stayActive);
   const page = await context.newPage();
   const problems = watch(page, [...Object.values(service.ready.listeners).map(({ url }) => url), ...elsewhere]);
   const unanswered = watchRequests(page);
@@ -179,6 +182,11 @@ function refreshSooner(everyMs: number): void {
   const wholeSeconds = globalThis.setInterval;
   globalThis.setInterval = ((run: () => void, ms = 0, ...given: []) =>
     wholeSeconds(run, ms < 1000 ? ms : everyMs, ...given)) as typeof globalThis.setInterval;
+}
+
+/** Runs in the page before its own scripts: the page takes this for input of a user. */
+function stayActive(): void {
+  setInterval(() => dispatchEvent(new Event("focus")), 1000);
 }
 
 /** Runs in the page: another theme or width is there when it has been painted. */

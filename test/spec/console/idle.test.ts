@@ -16,6 +16,7 @@ describe.skipIf(findChromium() === undefined)("an idle page of the web console",
   beforeAll(async () => {
     opened = await openConsole({
       browser: browser(),
+      mayIdle: true,
       files: { "agents/helper/agent.json": { name: "Helper" }, "workflows/ask.yaml": ask },
       config: { workflow: { token: SERVICE, definitionsDir: "workflows" } },
     });
