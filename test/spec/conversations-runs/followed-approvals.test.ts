@@ -64,6 +64,9 @@ describe("the followers of waiting calls", () => {
     expect((await other.next())!.data.waiting).toBe(0);
     const call = await asked("member");
     await until(owner, 1);
+    const later = await follow("other");
+    expect((await later.next())!.data.waiting).toBe(0);
+    later.leave();
     const own = await asked("other");
     await until(owner, 2);
     // The first event after the empty list is that of its own call.
