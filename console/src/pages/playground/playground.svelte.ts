@@ -114,7 +114,7 @@ export class Playground {
       else readWhole(request.protocol, (await response.json()) as object, into);
     } catch (error) {
       outcome = signal.aborted ? "stopped" : "failed";
-      if (outcome === "failed") this.problem = describeFailure(error);
+      if (outcome === "failed") this.problem = describeProblem(error);
       // The token was revoked elsewhere: the next call issues another.
       if (CallFailed.is(error) && error.status === 401) proxy.forget();
     }
@@ -149,6 +149,13 @@ export class Playground {
     this.stop();
     for (const turn of this.turns) closeImages(turn);
   }
+}
+
+/** The sentence of the provider or of the proxy, and the status that a program would get. */
+function describeProblem(error: unknown): string {
+  const sentence = describeFailure(error);
+  if (!CallFailed.is(error) || sentence.includes(String(error.status))) return sentence;
+  return `${sentence} (status ${error.status})`;
 }
 
 function isWritten(turn: Turn): boolean {
