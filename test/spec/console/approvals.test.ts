@@ -178,7 +178,7 @@ describe.skipIf(findChromium() === undefined)("approvals in the web console", ()
     await show(`runs/${runId}`, "DelegateToAgent");
     await page.getByText("a call of a tool waits for a person").waitFor();
     await button("Approve DelegateToAgent").click();
-    await page.getByText("not running, and ready for another turn").waitFor();
+    await page.getByText("ready for another turn").waitFor();
     await expect.poll(() => cards().count()).toBe(0);
     expect((await query.ended).status).toBe("completed");
   });

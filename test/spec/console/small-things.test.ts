@@ -172,7 +172,7 @@ describe.skipIf(findChromium() === undefined)("everyday use of the web console",
     await page.keyboard.press("Enter");
     await page.getByRole("link", { name: "Run", exact: true }).click();
     await page.getByRole("button", { name: "Rename" }).waitFor();
-    await page.getByText("not running, and ready for another turn").waitFor();
+    await page.getByText("ready for another turn").waitFor();
     const when = page.locator("dl > div").filter({ has: page.getByText("When", { exact: true }) });
     await expect.poll(() => when.locator("time").count()).toBe(1);
     expect(await page.locator("dt").allTextContents()).not.toContain("Changed");

@@ -61,6 +61,8 @@ describe("GET /api/runs (4.6)", () => {
         title: "listed",
         messageCount: 2,
         duration_ms: expect.any(Number),
+        outcome: "completed",
+        turn_ended_at: expect.stringMatching(/Z$/),
       },
     ]);
   });
