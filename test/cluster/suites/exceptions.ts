@@ -158,6 +158,16 @@ export const opensItself: readonly OpensItself[] = [
     reason: "It is about what a preset makes of its settings.",
   },
   {
+    file: "usage/budgets.test.ts",
+    reason: "It opens an app with recorded usage and a clock of its own. Processes share usage by its records.",
+    twin: "conformance/usage.test.ts",
+  },
+  {
+    file: "usage/table.test.ts",
+    reason: "It opens an app with recorded usage and a clock of its own. Processes share usage by its records.",
+    twin: "conformance/usage.test.ts",
+  },
+  {
     file: "workflow-service/ledger.test.ts",
     reason: "It is about a module between two executions in one process, on a log that fails.",
     twin: "conformance/log-postgres.test.ts",

@@ -77,7 +77,9 @@ it("a call that waits elsewhere is refused there, and says why: no call of the a
     ...{ agentId: "looper", userId: "ada", prompt: "use erase", key: "once" },
     origin: { origin: "workflow", displayName: "erases" },
   });
-  await expect.poll(() => turns.find("once"), { timeout: 30_000 }).toEqual({ runId, isOpen: false });
+  await expect
+    .poll(() => turns.find("once"), { timeout: 30_000 })
+    .toEqual({ runId, isOpen: false, end: { status: "completed", at: expect.any(Number) } });
   const [receipt] = (await Array.fromAsync(app.port(ports.log).read(receiptStream(runId)))) as any[];
   expect(receipt.entry.tool_calls).toMatchObject([{ tool_id: "erase", is_error: true }]);
   expect(receipt.entry.output).toContain("which no person can give in this service");

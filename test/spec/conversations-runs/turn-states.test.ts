@@ -175,7 +175,7 @@ const background = (prompt: string, more: { readonly isTold?: boolean; readonly 
       const ended = async () => (await service.app.port(ports.engine).status(LISTENER))?.output;
       await expect.poll(ended).toMatchObject({ runId, status });
     }
-    expect(await service.app.port(ports.backgroundTurns).find("key")).toEqual({ runId, isOpen: false });
+    expect(await service.app.port(ports.backgroundTurns).find("key")).toMatchObject({ runId, isOpen: false, end: { status } });
     const transcript = `turns/turn_${runId.slice("run_".length)}`;
     // Stores that were away are asked again after a pause.
     const isRemoved = async () => (await clock.advance(RETRY_MS), await service.app.port(ports.log).count(transcript)) === 0;
