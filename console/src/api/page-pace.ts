@@ -2,6 +2,8 @@
 const IDLE_AFTER_MS = 60_000;
 /** The requests of an idle page are this far apart: three in a minute, whatever it shows. */
 const IDLE_REQUEST_MS = 20_000;
+/** However many requests were sent, an idle page reads again after this time. */
+const LONGEST_MS = 3 * 60_000;
 const LOOK_MS = 5_000;
 
 /** Data that a page reads again and again. */
@@ -52,9 +54,11 @@ class PagePace {
     this.#activeAt = Date.now();
   }
 
-  /** A request is sent. Every request of the page counts. */
+  /** A request is sent. Every request of an idle page counts. Those of a page in use do not: they would keep it from reading for long. */
   requested(): void {
-    this.#nextAt = Math.max(this.#nextAt, Date.now()) + IDLE_REQUEST_MS;
+    const now = Date.now();
+    const from = this.isIdle ? Math.max(this.#nextAt, now) : now;
+    this.#nextAt = Math.min(from + IDLE_REQUEST_MS, now + LONGEST_MS);
   }
 
   /** What an idle page shows may be old: it is read at once when the user is back. */
