@@ -155,7 +155,7 @@ describe.skipIf(findChromium() === undefined)("the overview of the web console",
     // Nothing that only refuses.
     const links = other.page.getByRole("navigation", { name: "Pages" }).getByRole("link");
     expect((await links.allTextContents()).map((text) => text.trim())).toEqual([
-      ...["Overview", "Agents", "Workflows", "Runs", "Approvals"],
+      ...["Overview", "Agents", "Workflows", "Runs", "Measurements", "Approvals"],
     ]);
     const part = other.page.getByRole("region", { name: "What you may use" });
     await part.getByText("You may use workflows if you have the token of the workflow service.").waitFor();
