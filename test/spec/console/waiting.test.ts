@@ -103,6 +103,19 @@ describe.skipIf(findChromium() === undefined)("decisions that wait, in the web c
     expect(await page.getByRole("button", { expanded: true }).count()).toBe(0);
   });
 
+  it("keep what was typed while another line is open", async () => {
+    const { page } = opened;
+    await line().click();
+    await gates().nth(0).getByLabel("Comment (optional)").fill("Not before noon");
+    await gates().nth(1).getByRole("button", { expanded: false }).click();
+    await gates().nth(0).getByLabel("Comment (optional)").waitFor({ state: "hidden" });
+    await gates().nth(0).getByRole("button", { expanded: false }).click();
+    const comment = gates().nth(0).getByLabel("Comment (optional)");
+    expect(await comment.inputValue()).toBe("Not before noon");
+    await comment.fill("");
+    await page.getByRole("button", { expanded: true }).click();
+  });
+
   it("are decided together: rejected all, approved those that ask for nothing, after one question with the list", async () => {
     const { page } = opened;
     await started("rate");
