@@ -45,10 +45,10 @@ export interface Waiting {
   readonly isPart: boolean;
 }
 
-/** Names a waiting call. */
-export const keyOfCall = ({ runId, callId }: Approval): string => `${runId}/${callId}`;
-/** Names a waiting gate. */
-export const keyOfGate = ({ runId, gate }: WaitingGate): string => `${runId}/${gate.nodeId}`;
+/** Names a waiting call. Models may use an ID again in the same run. */
+export const keyOfCall = ({ runId, callId, askedAt }: Approval): string => `${runId}/${callId}/${askedAt}`;
+/** Names a waiting gate. A run may come to the same gate again. */
+export const keyOfGate = ({ runId, gate }: WaitingGate): string => `${runId}/${gate.nodeId}/${gate.requestedAt}`;
 
 /** Reads and follows what waits. Once for the whole console, during component initialization. */
 export function followWaiting({ client, workflow }: Instance): Waiting {
