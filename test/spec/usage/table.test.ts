@@ -189,6 +189,25 @@ describe("GET /api/usage/table", () => {
     ]);
   });
 
+  it("compares an own time with whole hours as well", async () => {
+    const calls = { "2026-11-29T07:10:00Z": [{ tokens: 3 }], "2026-11-29T11:10:00Z": [{ tokens: 2 }] };
+    await using service = await start("UTC", calls, NOW);
+    const { body } = await service.table("from=2026-11-29T09:00:00Z&to=2026-11-29T11:20:00Z");
+    expect([body.before.since, body.before.until]).toEqual(["2026-11-29T06:00:00.000Z", "2026-11-29T09:00:00.000Z"]);
+    const { before } = (await service.table("from=2026-11-29T09:00:00Z")).body.total;
+    expect(before.cost).toBe(30);
+  });
+
+  it.each(["from=2000-01-01&to=9999-12-31", "from=0000-01-01", "from=0050-01-01T00:00:00Z&to=9999-12-31T23:59:59Z"])(
+    "takes the longest time, and begins the time before in 1970 at the earliest: %s",
+    async (query) => {
+      await using service = await start("Europe/Berlin", {}, NOW);
+      const { status, body } = await service.table(query);
+      expect([status, body.before?.since]).toEqual([200, "1970-01-01T00:00:00.000Z"]);
+      expect(Date.parse(body.before.until)).toBeLessThanOrEqual(Date.parse(body.since));
+    },
+  );
+
   it("is for members with their own calls alone, and not for tokens without a user", async () => {
     const calls = {
       "2026-11-29T09:10:00Z": [
@@ -208,6 +227,8 @@ describe("GET /api/usage/table", () => {
     ["range=week", "invalid_request"],
     ["from=2026-02-30", "invalid_request"],
     ["from=yesterday", "invalid_request"],
+    ["from=2026-11-01T10:00:00%2B05", "invalid_request"],
+    ["from=0000-01-01&to=0001-01-01", "invalid_range"],
     ["by=model,provider", "invalid_request"],
     ["top=1001", "invalid_request"],
     ["range=today&from=2026-11-01", "invalid_range"],

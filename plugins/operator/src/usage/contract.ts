@@ -58,7 +58,8 @@ const dayOrTime = v.pipe(
     (text) => v.is(v.union([v.pipe(v.string(), v.isoDate()), v.pipe(v.string(), v.isoTimestamp())]), text),
     "a day or a time",
   ),
-  v.check(isExistingDay, "a day that exists"),
+  // Offsets such as `+05` are not times in JavaScript.
+  v.check((text) => isExistingDay(text) && !Number.isNaN(Date.parse(text)), "a day and a time that exist"),
 );
 /** Parts of a query that name a time: a word, or an own beginning and end. */
 export const rangeParameters = {

@@ -27,7 +27,7 @@ const DATE_CHARACTERS = 10;
 
 /**
  * The time that a query names, by default the last 24 hours. Undefined if it does not end after its beginning, or if it is named twice. With
- * `isWholeHours`, an own time begins with the hour that contains its beginning.
+ * `isWholeHours`, an own time and the time before it begin with the hour that contains their beginning. Nothing was counted before 1970.
  */
 export function spanOf(
   { range, from, to, isWholeHours = false }: AskedRange & { readonly isWholeHours?: boolean },
@@ -38,10 +38,12 @@ export function spanOf(
   if (from === undefined && to === undefined) return compared(spansOf("day", now, days), now);
   const until = to === undefined ? now + 1 : timeOf(to, days, days.endOf);
   const begin = from === undefined ? until - DAY_MS : timeOf(from, days, days.startOf);
-  const since = isWholeHours && from?.length !== DATE_CHARACTERS ? begin - (begin % HOUR_MS) : begin;
+  const since = isWholeHours && from?.length !== DATE_CHARACTERS ? hourOf(begin) : begin;
   if (since >= until) return undefined;
   const isDays = from?.length === DATE_CHARACTERS && (to === undefined || to.length === DATE_CHARACTERS);
-  const span = compared([since, until, isDays ? daysBefore(since, until, days) : since - (until - since)], now);
+  const asLong = since - (until - since);
+  const before = isDays ? daysBefore(since, until, days) : isWholeHours ? hourOf(asLong) : asLong;
+  const span = compared([since, until, Math.max(before, 0)], now);
   // An own end may be in the future.
   return { ...span, until };
 }
@@ -91,11 +93,18 @@ function compared([since, end, begin]: Spans, now: number): ComparedSpan {
 /** As many days before. */
 function daysBefore(since: number, until: number, days: Days): number {
   const count = Math.round((until - since) / DAY_MS);
+  // Dates of years before 1 and after 9999 have no four digits.
+  if (since - count * DAY_MS < DAY_MS) return 0;
   return days.startOfDate(moved(days.dateOf(since), -count));
 }
 
 function timeOf(written: string, days: Days, edge: (ms: number) => number): number {
+  if (written < "1970-01-02") return 0;
   return written.length === DATE_CHARACTERS ? edge(days.startOfDate(written)) : Date.parse(written);
+}
+
+function hourOf(ms: number): number {
+  return Math.floor(ms / HOUR_MS) * HOUR_MS;
 }
 
 /** A date some days later. */
