@@ -2,6 +2,7 @@ import { createManualClock } from "@portico/adapters/clock/manual";
 import { recordUsage } from "@portico/adapters/usage/records";
 import { createApp, ports, Secret } from "@portico/core";
 import { conversationsRuns } from "@portico/plugins/conversations-runs";
+import { readDayBudgets } from "@portico/plugins/conversations-runs/day-limits";
 import { testing } from "@portico/presets/testing";
 import { expect, it } from "vitest";
 
@@ -86,4 +87,28 @@ it("has at most 200 budgets, and says how many it leaves out", async () => {
   for (let user = 0; user < 210; user++) service.use(`u${user}`, "plain", user);
   const { body } = await service.get();
   expect([body.budgets.length, body.omitted, body.budgets[0].used]).toEqual([200, 11, 209]);
+});
+
+it("looks at the counts of a day a few times, however many users and agents it has", async () => {
+  let looks = 0;
+  const sums = {
+    ...{ calls: 1, refused: 0, failed: 0, unknown: 0, cost: 1, unpriced: 0 },
+    ...{ inputTokens: 2, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 1 },
+  };
+  const groups = Array.from({ length: 1000 }, (_, at) => ({
+    get subject() {
+      looks++;
+      return { source: "agent", provider: "main", model: "dear", userId: `u${at % 500}`, agentId: `a${at % 250}` } as const;
+    },
+    sums,
+  }));
+  const today = async () => ({ since: 0, until: 1, currency: "EUR", groups });
+  const agents = { list: async () => Array.from({ length: 250 }, (_, at) => ({ id: `a${at}`, definition: {} })) };
+  const limits = { user: { tokensPerDay: 10 }, agent: { moneyPerDay: 10 } };
+  const { budgets, omitted } = await readDayBudgets({ usage: { today } as ports.Usage, agents, limits });
+  expect([budgets.length + omitted, budgets[0]]).toEqual([
+    750,
+    { scope: "user", id: "u0", limit: "tokensPerDay", used: 6, most: 10 },
+  ]);
+  expect(looks).toBeLessThan(10 * groups.length);
 });

@@ -32,11 +32,14 @@ export interface DayBudgets {
 
 const LIMITS: readonly DayLimit[] = ["tokensPerDay", "moneyPerDay"];
 
+type Used = Readonly<Record<DayLimit, number>>;
+const UNUSED: Used = { tokensPerDay: 0, moneyPerDay: 0 };
+
 /** What the calls of a day that have these values used. */
 export function usedToday(
   groups: ports.UsageDay["groups"],
   where: Pick<Partial<ports.UsageSubject>, "userId" | "agentId">,
-): Readonly<Record<DayLimit, number>> {
+): Used {
   let [tokens, money] = [0, 0];
   for (const { subject, sums } of groups) {
     if ("userId" in where && subject.userId !== where.userId) continue;
@@ -45,6 +48,18 @@ export function usedToday(
     money += sums.cost;
   }
   return { tokensPerDay: tokens, moneyPerDay: money };
+}
+
+/** The same for each value of a field. */
+function usedBy(groups: ports.UsageDay["groups"], field: "userId" | "agentId"): ReadonlyMap<string, Used> {
+  const found = new Map<string, Used>();
+  for (const { subject, sums } of groups) {
+    const id = subject[field];
+    if (id === undefined) continue;
+    const { tokensPerDay: tokens, moneyPerDay: money } = found.get(id) ?? UNUSED;
+    found.set(id, { tokensPerDay: tokens + sums.inputTokens + sums.outputTokens, moneyPerDay: money + sums.cost });
+  }
+  return found;
 }
 
 /** The smaller of two limits counts: the file of an agent cannot exceed the settings. */
@@ -74,23 +89,22 @@ export async function readDayBudgets(
   userId?: string,
 ): Promise<DayBudgets> {
   const { groups, until, currency } = await usage.today();
-  const budgetsOf = (scope: LimitScope, id: string | undefined, own: ports.AgentLimits = {}): readonly DayBudget[] => {
-    const set = LIMITS.filter((limit) => own[limit] !== undefined);
-    if (set.length === 0) return [];
-    const used = usedToday(groups, scope === "user" ? { userId: id } : scope === "agent" ? { agentId: id } : {});
-    return set.map((limit) => ({ scope, ...(id !== undefined && { id }), limit, used: used[limit], most: own[limit]! }));
-  };
-  const all = userId === undefined ? await ofInstance() : budgetsOf("user", userId, limits.user);
+  const budgetsOf = (scope: LimitScope, id: string | undefined, used: Used = UNUSED, own: ports.AgentLimits = {}) =>
+    LIMITS.filter((limit) => own[limit] !== undefined).map((limit): DayBudget => {
+      return { scope, ...(id !== undefined && { id }), limit, used: used[limit], most: own[limit]! };
+    });
+  const all = userId === undefined ? await ofInstance() : budgetsOf("user", userId, usedToday(groups, { userId }), limits.user);
   const sorted = all.toSorted((one, other) => partOf(other) - partOf(one));
   return { endsAt: until, currency, budgets: sorted.slice(0, BUDGETS), omitted: Math.max(0, sorted.length - BUDGETS) };
 
   async function ofInstance(): Promise<readonly DayBudget[]> {
-    const users = new Set(groups.flatMap(({ subject }) => subject.userId ?? []));
+    // Once for all users and agents: a day has many calls of many users.
+    const [users, ofAgents] = [usedBy(groups, "userId"), usedBy(groups, "agentId")];
     return [
-      ...budgetsOf("instance", undefined, limits.instance),
-      ...[...users].flatMap((id) => budgetsOf("user", id, limits.user)),
+      ...budgetsOf("instance", undefined, usedToday(groups, {}), limits.instance),
+      ...[...users].flatMap(([id, used]) => budgetsOf("user", id, used, limits.user)),
       ...(await agents.list()).flatMap(({ id, definition }) =>
-        budgetsOf("agent", id, narrowed(limits.agent ?? {}, definition.limits ?? {})),
+        budgetsOf("agent", id, ofAgents.get(id), narrowed(limits.agent ?? {}, definition.limits ?? {})),
       ),
     ];
   }
