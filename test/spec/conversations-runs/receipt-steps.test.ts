@@ -8,6 +8,10 @@ const CREDENTIAL = "sk-verysecret0123456789";
 const tools = functionTools({
   tools: [
     { ...toolOf("look"), run: async () => `{"room":"7","password":"hunter2"} with ${CREDENTIAL}` },
+    {
+      ...toolOf("export"),
+      run: async () => `{"password":"hunter2","pin_token":${"7".repeat(6)},"rest":"${"y".repeat(40_000)}"}`,
+    },
     { ...toolOf("read"), run: async () => "x".repeat(20_000) },
   ],
 });
@@ -15,7 +19,7 @@ const tools = functionTools({
 let looped: LoopedAgents;
 beforeAll(async () => {
   const model = { provider: "messages", model: "echo-large" };
-  looped = await startLoopedAgents({ helper: { ...model, tools: ["look", "read"] } }, { adapters: [tools] });
+  looped = await startLoopedAgents({ helper: { ...model, tools: ["look", "read", "export"] } }, { adapters: [tools] });
 });
 afterAll(() => looped[Symbol.asyncDispose]());
 
@@ -49,6 +53,15 @@ describe("GET /api/runs/:id/receipt/:receiptId/steps", () => {
     const { body } = await stepsOf(data.runId, receipt.receipt_id);
     expect(body.steps[1].text.slice(0, 16_384)).toBe("x".repeat(16_384));
     expect(body.steps[1].text.length).toBeLessThan(16_500);
+  });
+
+  it("masks members of JSON that is too long to be kept, and says how long it was", async () => {
+    calling("call_3", "export");
+    answering("Exported.");
+    const { data, receipt } = await looped.ask("helper", "Export it");
+    const { text } = (await stepsOf(data.runId, receipt.receipt_id)).body.steps[1];
+    expect(text.slice(0, 60)).toBe(`{"password":"***","pin_token":"***","rest":"${"y".repeat(60)}`.slice(0, 60));
+    expect(text).toMatch(/cut: 40051 characters in all\]$/);
   });
 
   it("keeps at most 262,144 characters of a turn", async () => {

@@ -55,7 +55,13 @@ function maskedText(text: string, secrets: readonly string[]): string {
   });
 }
 
-/** The same for a text that is JSON, as answers of tools are. Undefined for other texts, and without a credential. */
+/** A member of JSON with a text or a number. The last text may have no end. */
+const MEMBER = /"([^"\\]{1,100})"(\s{0,20}:\s{0,20})("[^"\\]*(?:\\.[^"\\]*)*"?|-?\d[\w.+-]*)/g;
+
+/**
+ * The same for a text that is JSON, as answers of tools are, or begins as JSON does, as the beginning of a long answer. Undefined for other texts, and
+ * without a credential.
+ */
 function maskedJson(text: string, secrets: readonly string[]): string | undefined {
   if (!/^\s*[[{]/.test(text)) return undefined;
   try {
@@ -63,7 +69,9 @@ function maskedJson(text: string, secrets: readonly string[]): string | undefine
     const shown = JSON.stringify(masked(value, secrets));
     return shown === JSON.stringify(value) ? undefined : shown;
   } catch {
-    return undefined;
+    return text.replaceAll(MEMBER, (member, name: string, colon: string) =>
+      isCredentialName(name) ? `"${name}"${colon}"${MASK}"` : member,
+    );
   }
 }
 

@@ -2,9 +2,9 @@ import type { ports } from "@portico/core";
 import { EVENT_CHARACTERS, STORED_MESSAGE_CHARACTERS, RECEIPT_ARGUMENTS_CHARACTERS } from "../limits.ts";
 import type { RecordedCall } from "./recorded-call.ts";
 
-/** Truncates a text to this number of characters, with a note if it was truncated. */
-export function boundedText(text: string, most: number): string {
-  return text.length <= most ? text : `${text.slice(0, most).toWellFormed()}… [cut: ${text.length} characters in all]`;
+/** Truncates a text to this number of characters, with a note if it was truncated. `all`: its characters, if it is a part of a longer text. */
+export function boundedText(text: string, most: number, all: number = text.length): string {
+  return Math.max(text.length, all) <= most ? text : `${text.slice(0, most).toWellFormed()}… [cut: ${all} characters in all]`;
 }
 
 /** A value as JSON stores it, or a note instead of a value that is too long. */

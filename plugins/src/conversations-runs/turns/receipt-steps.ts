@@ -14,7 +14,9 @@ export function receiptSteps(messages: readonly ports.ConversationMessage[]): re
   const textOf = (written: string): { readonly text?: string } => {
     if (left <= 0 || written === "") return {};
     // Masked before it is cut: a part of a credential is not found.
-    const text = boundedText(maskCredentials(written.slice(0, MASKED_CHARACTERS)), Math.min(RECEIPT_STEP_CHARACTERS, left));
+    const masked = maskCredentials(written.slice(0, MASKED_CHARACTERS));
+    const most = Math.min(RECEIPT_STEP_CHARACTERS, left);
+    const text = boundedText(masked, most, written.length > MASKED_CHARACTERS ? written.length : masked.length);
     left -= text.length;
     return { text };
   };
