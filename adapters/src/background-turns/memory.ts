@@ -94,7 +94,8 @@ export const memoryBackgroundTurns = defineAdapter({
         if (turn.key !== undefined) runOfKey.set(turn.key, runId);
         const over = playInLine(turn, runId).then(async (end) => {
           open.delete(runId);
-          ends.set(runId, { status: end.status, at: clock.now() });
+          const { status, reason } = end;
+          ends.set(runId, { status, at: clock.now(), ...(status === "interrupted" && { reason }) });
           // An engine that was never ready has no waiting work.
           if (turn.tell) await engine.signal(turn.tell.workId, turn.tell.signal, end).catch(() => {});
         });

@@ -74,8 +74,8 @@ export interface BackgroundTurn {
 export interface FoundTurn {
   readonly runId: string;
   readonly isOpen: boolean;
-  /** How it ended. Absent while it is open. `at`: milliseconds since 1970. */
-  readonly end?: (Pick<BackgroundTurnEnd, "status"> & { readonly at: number }) | undefined;
+  /** How it ended, and why it was interrupted. Absent while it is open. `at`: milliseconds since 1970. */
+  readonly end?: (Pick<BackgroundTurnEnd, "status" | "reason"> & { readonly at: number }) | undefined;
 }
 
 /**

@@ -133,6 +133,15 @@ describe("schedules of an agent", () => {
     expect((await list())[0]).toMatchObject({ state: "ok", failures: 0, lastEnd: { status: "completed" } });
   });
 
+  it("fail with a turn that a limit interrupted", async () => {
+    agents.set("helper", { ...agentWith(undefined), limits: { turnSeconds: 20 } });
+    await start();
+    service.engine.on("Look", async (_turn, context) => untilStopped(context));
+    await pass(MINUTE_MS + 30_000);
+    await expect.poll(async () => (await runs())[0]?.interruption_reason).toBe("time_limit");
+    expect((await list())[0]).toMatchObject({ state: "failing", failures: 1, lastEnd: { status: "failed" } });
+  });
+
   it("start nothing while they are paused, and go on when they are resumed", async () => {
     await start();
     const path = "/api/schedules/helper/news";

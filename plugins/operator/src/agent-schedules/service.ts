@@ -19,6 +19,8 @@ const HEARTBEAT = "heartbeat";
 const ORIGIN = "schedule";
 /** Why a turn was stopped whose schedule has the overlap `cancel`. */
 const OVERLAP = "schedule_overlap";
+/** Why turns were interrupted that nobody stopped: their work is not done. */
+const UNDONE: readonly (string | undefined)[] = ["limit_reached", "time_limit", "system_suspension"];
 /** How long a list of schedules is used: agents may be kept in a store that is slow to list. */
 const LISTED_MS = 5000;
 /** A heartbeat is no more frequent than this. */
@@ -171,7 +173,8 @@ function agentSource(given: StartGiven & { readonly agents: ports.Agents; readon
       if (!found) return undefined;
       const { runId, end } = found;
       if (!end) return { runId, status: "open" };
-      return { runId, status: end.status === "interrupted" ? "stopped" : end.status, at: end.at };
+      const isFailed = end.status === "interrupted" && UNDONE.includes(end.reason);
+      return { runId, status: isFailed ? "failed" : end.status === "interrupted" ? "stopped" : end.status, at: end.at };
     },
   };
 }

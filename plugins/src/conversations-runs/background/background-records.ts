@@ -316,7 +316,7 @@ function endOfRun(run: Run): NonNullable<ports.FoundTurn["end"]> {
   const { status, interruption_reason: reason, interrupted_at, completed_at, updatedAt, started_at } = run;
   const at = Date.parse(interrupted_at ?? completed_at ?? updatedAt ?? started_at);
   if (status === "failed") return { status, at };
-  return { status: reason === undefined ? "completed" : "interrupted", at };
+  return reason === undefined ? { status: "completed", at } : { status: "interrupted", reason, at };
 }
 
 const attempted = ({ value: { turn, attempt } }: ports.Stored<OpenBackgroundTurn>): AcceptedTurn => ({ ...turn, attempt });
