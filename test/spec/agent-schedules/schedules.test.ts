@@ -136,8 +136,11 @@ describe("schedules of an agent", () => {
   it("fail with a turn that a limit interrupted", async () => {
     agents.set("helper", { ...agentWith(undefined), limits: { turnSeconds: 20 } });
     await start();
-    service.engine.on("Look", async (_turn, context) => untilStopped(context));
-    await pass(MINUTE_MS + 30_000);
+    const begun = createGate();
+    service.engine.on("Look", async (_turn, context) => (begun.open(), untilStopped(context)));
+    await pass(MINUTE_MS);
+    await begun.opened;
+    await pass(30_000);
     await expect.poll(async () => (await runs())[0]?.interruption_reason).toBe("time_limit");
     expect((await list())[0]).toMatchObject({ state: "failing", failures: 1, lastEnd: { status: "failed" } });
   });
