@@ -103,9 +103,15 @@ it("looks at the counts of a day a few times, however many users and agents it h
     sums,
   }));
   const today = async () => ({ since: 0, until: 1, currency: "EUR", groups });
-  const agents = { list: async () => Array.from({ length: 250 }, (_, at) => ({ id: `a${at}`, definition: {} })) };
+  const agents = {
+    list: async () => Array.from({ length: 250 }, (_, at) => ({ id: `a${at}`, definition: {} as ports.AgentDefinition })),
+  };
   const limits = { user: { tokensPerDay: 10 }, agent: { moneyPerDay: 10 } };
-  const { budgets, omitted } = await readDayBudgets({ usage: { today } as ports.Usage, agents, limits });
+  const { budgets, omitted } = await readDayBudgets({
+    usage: { today } as Pick<ports.Usage, "today"> as ports.Usage,
+    agents,
+    limits,
+  });
   expect([budgets.length + omitted, budgets[0]]).toEqual([
     750,
     { scope: "user", id: "u0", limit: "tokensPerDay", used: 6, most: 10 },
