@@ -169,7 +169,7 @@ describe.skipIf(findChromium() === undefined)("approvals in the web console", ()
     const query = await asked();
     const { runId = "" } = (await query.started)!;
     await show("runs", "Runs");
-    await page.getByRole("table", { name: "Runs" }).getByText("Running, waits for approval").waitFor();
+    await page.getByRole("table", { name: "Runs" }).getByText("for approval", { exact: true }).first().waitFor();
     await show(`runs/${runId}`, "DelegateToAgent");
     await page.getByRole("link", { name: "Open", exact: true }).last().click();
     await page.getByText("This conversation belongs to mia").waitFor();

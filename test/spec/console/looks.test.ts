@@ -83,7 +83,11 @@ describe.skipIf(findChromium() === undefined)("what the web console shows, and w
     failedRun = (await query.started)!.runId!;
     await query.ended.catch(() => undefined);
     await opened.goTo("Overview");
-    await opened.page.getByRole("table", { name: "Failed runs" }).getByText(REASON).waitFor();
+    await opened.page
+      .getByRole("table", { name: "Failures by cause" })
+      .getByRole("link", { name: /^Provider / })
+      .first()
+      .waitFor();
     await show(`#/runs/${failedRun}`);
     await panel("About this run").getByText(REASON).first().waitFor();
     await panel("Timeline").waitFor();

@@ -27,7 +27,7 @@ describe.skipIf(findChromium() === undefined)("webhooks in the web console", () 
   afterAll(() => opened[Symbol.asyncDispose]());
 
   const copied = () => opened.page.evaluate(() => navigator.clipboard.readText());
-  const events = () => opened.page.getByRole("table", { name: "Events" });
+  const events = () => opened.page.getByRole("table", { name: "Events", exact: true });
   const toggle = () => opened.page.getByRole("switch", { name: "Accept triggers" });
   const badge = (text: string) => opened.page.getByRole("status").getByText(text, { exact: true });
   const configuration = () => opened.call("GET", "/api/agents/helper/webhooks");
@@ -178,7 +178,7 @@ describe.skipIf(findChromium() === undefined)("webhooks in the web console", () 
     await page.getByLabel("Payload").fill(`{"version":"it's 1.2"}`);
     expect(await page.getByLabel("Webhook secret").inputValue()).toBe(secret);
     await page.getByRole("button", { name: "Send trigger" }).click();
-    await page.getByText("Accepted", { exact: true }).waitFor();
+    await page.getByRole("status").getByText("Accepted", { exact: true }).waitFor();
     const deliveries = page.getByRole("region", { name: "Deliveries" }).getByRole("listitem");
     await expect.poll(() => deliveries.count(), { timeout: 30_000 }).toBe(1);
     expect(await deliveries.first().textContent()).toContain("deploy");
@@ -266,7 +266,7 @@ describe.skipIf(findChromium() === undefined)("webhooks in the web console", () 
     await choose("Nightly");
     expect(await page.getByLabel("Webhook secret").count()).toBe(0);
     await page.getByRole("button", { name: "Send trigger" }).click();
-    await page.getByText("Accepted", { exact: true }).waitFor();
+    await page.getByRole("status").getByText("Accepted", { exact: true }).waitFor();
     await page.getByRole("button", { name: "Copy curl command" }).click();
     expect(await copied()).toContain("Bearer INSTANCE_TOKEN");
   });
