@@ -18,7 +18,7 @@ describe("the pace of a page of the web console", () => {
     vi.useRealTimers();
   });
 
-  /** Data that costs so many requests, and the number of its requests. */
+  /** Data that costs as many requests, and the number of its requests. */
   function data(requests: number) {
     let sent = 0;
     const paced: Paced = {

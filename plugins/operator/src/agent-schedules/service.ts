@@ -19,7 +19,7 @@ const HEARTBEAT = "heartbeat";
 const ORIGIN = "schedule";
 /** Why a turn was stopped whose schedule has the overlap `cancel`. */
 const OVERLAP = "schedule_overlap";
-/** Why turns were interrupted that nobody stopped: their work is not done. */
+/** Reasons of turns that no user stopped: their work is not done. */
 const UNDONE: readonly (string | undefined)[] = ["limit_reached", "time_limit", "system_suspension"];
 /** How long a list of schedules is used: agents may be kept in a store that is slow to list. */
 const LISTED_MS = 5000;
