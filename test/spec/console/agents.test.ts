@@ -218,6 +218,8 @@ describe.skipIf(findChromium() === undefined)("agents in the web console", () =>
     await opened.signIn();
     await page().evaluate((url) => (location.href = url), address);
     await messages().getByText("You said: Look at these").waitFor();
+    // Images far from view are not loaded.
+    await messages().getByText("You said: Look at these").scrollIntoViewIfNeeded();
     await expect
       .poll(() =>
         messages()
@@ -257,10 +259,10 @@ describe.skipIf(findChromium() === undefined)("agents in the web console", () =>
     await page().evaluate((id) => (location.hash = `#/agents/helper/${id}`), conversationId as string);
     await messages().getByText("Message 120", { exact: true }).waitFor();
     await messages().evaluate((box) => (box.scrollTop = 0));
-    const top = () =>
-      messages()
-        .getByText("Message 71", { exact: true })
-        .evaluate((element) => element.getBoundingClientRect().top);
+    // Near the view, a message is drawn anew.
+    const first = messages().locator("[data-place]:not([data-far])").getByText("Message 71", { exact: true });
+    await first.waitFor();
+    const top = () => first.evaluate((element) => element.getBoundingClientRect().top);
     const stood = await top();
     await page().getByRole("button", { name: "Earlier messages" }).click();
     await messages().getByText("Message 21", { exact: true }).waitFor();

@@ -58,11 +58,12 @@ describe.skipIf(isSkipped)("signing in to the web console", () => {
   it("a token that is no longer accepted leads back to the sign-in, on every page", async () => {
     await opened.signIn();
     await overview().waitFor();
+    await opened.goTo("Agents");
     // As if it had been replaced meanwhile: the service itself refuses.
     await opened.page.route("**/api/providers", (route) =>
       route.continue({ headers: { ...route.request().headers(), "x-agent-service-token": "replaced" } }),
     );
-    await opened.page.getByRole("link", { name: "Providers" }).click();
+    await opened.page.getByRole("navigation").getByRole("link", { name: "Providers" }).click();
     await opened.page.getByText("The token is no longer accepted. Sign in again.").waitFor();
     await signInForm().waitFor();
   });

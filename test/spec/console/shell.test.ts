@@ -32,7 +32,7 @@ describe.skipIf(findChromium() === undefined)("the web console", () => {
     expect(await focused()).toBe("Skip to content");
     await page.keyboard.press("Enter");
     expect(await page.evaluate(() => document.activeElement?.id)).toBe("content");
-    await page.getByRole("link", { name: "Runs" }).focus();
+    await page.getByRole("navigation").getByRole("link", { name: "Runs" }).focus();
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { level: 1, name: "Runs" }).waitFor();
     await expect.poll(focused).toBe("Runs");

@@ -35,10 +35,15 @@ export class FollowedEnd {
   /** Keeps the visible text at its place while content is added above it. */
   async keepPlace(add: () => Promise<void>): Promise<void> {
     const box = this.#box!;
-    const fromEnd = box.scrollHeight - box.scrollTop;
+    // By what is visible and not by the distance to the end: turns below may become taller meanwhile.
+    const top = box.getBoundingClientRect().top;
+    const kept = Array.from(box.firstElementChild!.children)
+      .filter((child) => child.hasAttribute("data-place"))
+      .find((place) => place.getBoundingClientRect().bottom > top);
+    const stood = kept?.getBoundingClientRect().top ?? 0;
     await add();
     await tick();
-    box.scrollTop = box.scrollHeight - fromEnd;
+    if (kept?.isConnected) box.scrollTop += kept.getBoundingClientRect().top - stood;
   }
 
   #scrollToEnd(): void {
