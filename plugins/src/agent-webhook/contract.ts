@@ -195,7 +195,7 @@ export const agentWebhookContract = defineContract(
     received: {
       method: "GET",
       path: "/api/agents/:id/webhooks/received",
-      summary: "List the events that arrived at an agent, and what became of them, newest first (an extension)",
+      summary: "List the events that arrived at an agent, and what became of them, newest first",
       params: byId,
       query: readParameters({
         status: v.optional(v.picklist(["accepted", "ignored", "refused"])),

@@ -17,7 +17,7 @@ export const budgetRoutes = {
   budgets: {
     method: "GET",
     path: "/api/budgets",
-    summary: "Read how much of the limits of the day is used, and when the day ends (an extension)",
+    summary: "Read how much of the limits of the day is used, and when the day ends",
     query: readParameters({}),
     success: reply.json(
       v.object({

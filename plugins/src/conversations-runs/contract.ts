@@ -270,7 +270,7 @@ export const conversationsRunsContract = defineContract(
     prompts: {
       method: "GET",
       path: "/api/agents/:id/prompts",
-      summary: "List the prompts of MCP servers that an agent's users may choose (an extension)",
+      summary: "List the prompts of MCP servers that an agent's users may choose",
       params: byId,
       query: readParameters({}),
       success: reply.json(agentPrompts),
@@ -279,7 +279,7 @@ export const conversationsRunsContract = defineContract(
     fillPrompt: {
       method: "POST",
       path: "/api/agents/:id/prompts/fill",
-      summary: "Fill in a prompt of an MCP server, for a person to change and send (an extension)",
+      summary: "Fill in a prompt of an MCP server, for a person to change and send",
       params: byId,
       body: fillPromptBody,
       success: reply.json(v.object({ text, leftOut: v.number() })),
@@ -349,7 +349,7 @@ export const conversationsRunsContract = defineContract(
     runAgain: {
       method: "POST",
       path: "/api/runs/:id/again",
-      summary: "Run a failed background run again, in a new run; for the owner (an extension)",
+      summary: "Run a failed background run again, in a new run; for the owner",
       params: byId,
       success: reply.json(v.object({ runId: text }), 202),
       errors: {
@@ -434,7 +434,7 @@ export const conversationsRunsContract = defineContract(
     ask: {
       method: "POST",
       path: "/api/agents/:id/ask",
-      summary: "Ask an agent, and wait for its answer if `Prefer: wait` says so (an extension)",
+      summary: "Ask an agent, and wait for its answer if `Prefer: wait` says so",
       params: byId,
       bodyLimit: QUERY_BYTES,
       body: askBody,
@@ -445,7 +445,7 @@ export const conversationsRunsContract = defineContract(
     events: {
       method: "GET",
       path: "/api/query/client-requests/:clientRequestId/events",
-      summary: "Follow the turn of a submission, from its first event or after the `Last-Event-ID` (an extension)",
+      summary: "Follow the turn of a submission, from its first event or after the `Last-Event-ID`",
       params: v.strictObject({ clientRequestId: text }),
       query: readParameters({}),
       success: reply.events(turnEvents),
@@ -466,7 +466,7 @@ export const conversationsRunsContract = defineContract(
     steer: {
       method: "POST",
       path: "/api/query/client-requests/:clientRequestId/steer",
-      summary: "Say something to the turn of a submission while it goes on (an extension)",
+      summary: "Say something to the turn of a submission while it goes on",
       params: v.strictObject({ clientRequestId: text }),
       body: steerBody,
       success: reply.json(steerResult, 202),
@@ -525,7 +525,7 @@ export const conversationsRunsContract = defineContract(
     chooseBranch: {
       method: "PUT",
       path: "/api/conversations/:id/branch",
-      summary: "Choose the branch of a conversation that is shown and continued (an extension)",
+      summary: "Choose the branch of a conversation that is shown and continued",
       params: byId,
       body: objectOnly(v.strictObject({ branch: v.pipe(v.number(), v.safeInteger(), v.minValue(1)) })),
       success: reply.json(v.object({ conversationId: text, branch: v.number() })),
@@ -543,7 +543,7 @@ export const conversationsRunsContract = defineContract(
     runningTurn: {
       method: "GET",
       path: "/api/conversations/:id/running-turn",
-      summary: "Read the turn of a conversation that runs now; `query:watch` sends its events (an extension)",
+      summary: "Read the turn of a conversation that runs now; `query:watch` sends its events",
       params: byId,
       query: readParameters({}),
       success: reply.json(v.object({ turn: v.nullable(runningTurn) })),

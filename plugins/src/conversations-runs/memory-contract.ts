@@ -51,7 +51,7 @@ export const memoryRoutes = {
   memories: {
     method: "GET",
     path: "/api/agent-memories",
-    summary: "List the agents that remember something of the caller, also agents that do not exist any more (an extension)",
+    summary: "List the agents that remember something of the caller, also agents that do not exist any more",
     query: readParameters({}),
     success: reply.json(v.object({ memories: v.array(v.object({ agentId: text, documents: v.number(), updatedAt: text })) })),
     errors: ofUser,
@@ -59,7 +59,7 @@ export const memoryRoutes = {
   memory: {
     method: "GET",
     path: "/api/agents/:id/memory",
-    summary: "List what an agent remembers of the caller (an extension)",
+    summary: "List what an agent remembers of the caller",
     params: ofAgent,
     query: readParameters({}),
     success: reply.json(
@@ -79,7 +79,7 @@ export const memoryRoutes = {
   readMemory: {
     method: "GET",
     path: "/api/agents/:id/memory/:name",
-    summary: "Read a document of what an agent remembers of the caller (an extension)",
+    summary: "Read a document of what an agent remembers of the caller",
     params: ofDocument,
     query: readParameters({}),
     success: reply.json(document),
@@ -88,7 +88,7 @@ export const memoryRoutes = {
   writeMemory: {
     method: "PUT",
     path: "/api/agents/:id/memory/:name",
-    summary: "Write a document of what an agent remembers of the caller, with If-Match or If-None-Match: * (an extension)",
+    summary: "Write a document of what an agent remembers of the caller, with If-Match or If-None-Match: *",
     params: ofDocument,
     body: v.strictObject({ text: memoryText }),
     success: reply.json(v.object({ ...document.entries, /** Whether it is new. */ created: v.boolean() })),
@@ -105,7 +105,7 @@ export const memoryRoutes = {
   eraseMemoryDocument: {
     method: "DELETE",
     path: "/api/agents/:id/memory/:name",
-    summary: "Erase a document of what an agent remembers of the caller, in any state or with If-Match (an extension)",
+    summary: "Erase a document of what an agent remembers of the caller, in any state or with If-Match",
     params: ofDocument,
     success: reply.empty(),
     errors: { ...ofUser, invalid_request, memory_not_found, memory_changed },
@@ -113,7 +113,7 @@ export const memoryRoutes = {
   eraseMemory: {
     method: "DELETE",
     path: "/api/agents/:id/memory",
-    summary: "Erase all that an agent remembers of the caller (an extension)",
+    summary: "Erase all that an agent remembers of the caller",
     params: ofAgent,
     success: reply.json(v.object({ agentId: text, /** How many documents were erased. */ erased: v.number() })),
     errors: { ...ofUser, invalid_request },

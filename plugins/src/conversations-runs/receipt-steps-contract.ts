@@ -23,7 +23,7 @@ export const receiptStepRoutes = {
   receiptSteps: {
     method: "GET",
     path: "/api/runs/:id/receipt/:receiptId/steps",
-    summary: "Read what the model of a turn answered and its tools returned; for the user of the run (an extension)",
+    summary: "Read what the model of a turn answered and its tools returned; for the user of the run",
     params: v.strictObject({ id: text, receiptId: text }),
     query: readParameters({}),
     success: reply.json(v.object({ receipt_id: text, steps: v.array(receiptStep) })),

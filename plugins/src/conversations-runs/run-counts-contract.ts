@@ -52,7 +52,7 @@ export const runCountRoutes = {
   countRuns: {
     method: "GET",
     path: "/api/runs/counts",
-    summary: "Count the runs that a search finds, by outcome, and by agent and cause (an extension)",
+    summary: "Count the runs that a search finds, by outcome, and by agent and cause",
     query: readParameters(runFilters),
     success: reply.json(
       v.object({

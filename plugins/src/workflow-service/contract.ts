@@ -365,7 +365,7 @@ export const workflowServiceContract = defineContract(
     searchRuns: {
       method: "GET",
       path: "/api/workflow/runs/search",
-      summary: "Find runs by workflow, status, user, time, fields, errors and version, newest first (an extension)",
+      summary: "Find runs by workflow, status, user, time, fields, errors and version, newest first",
       query: searchQuery,
       success: reply.json(foundRuns),
       errors: { ...reading, workflow_not_found, invalid_request },
@@ -373,7 +373,7 @@ export const workflowServiceContract = defineContract(
     countRuns: {
       method: "GET",
       path: "/api/workflow/runs/counts",
-      summary: "Count the runs that a search finds, by status, and by workflow and cause (an extension)",
+      summary: "Count the runs that a search finds, by status, and by workflow and cause",
       query: countQuery,
       success: reply.json(countedRuns),
       errors: { ...reading, workflow_not_found, invalid_request },
@@ -381,7 +381,7 @@ export const workflowServiceContract = defineContract(
     gates: {
       method: "GET",
       path: "/api/workflow/gates",
-      summary: "List the gates that wait for a decision, with what their forms need, newest run first (an extension)",
+      summary: "List the gates that wait for a decision, with what their forms need, newest run first",
       query: v.pick(searchQuery, ["limit", "cursor"]),
       success: reply.json(waitingGates),
       errors: { ...reading, invalid_request },
@@ -411,7 +411,7 @@ export const workflowServiceContract = defineContract(
     file: {
       method: "GET",
       path: "/api/workflow/:id/runs/:runId/files/:file",
-      summary: "Read a file of a run, or a range of it (an extension)",
+      summary: "Read a file of a run, or a range of it",
       params: v.strictObject({ id: text, runId: text, file: text }),
       query: readParameters(scope.entries),
       success: reply.exchange(["application/octet-stream"]),
@@ -513,7 +513,7 @@ export const workflowServiceContract = defineContract(
     resumePlan: {
       method: "GET",
       path: "/api/workflow/:id/runs/:runId/resume-plan",
-      summary: "Show which nodes a resume of a run keeps and repeats, and what has changed; starts nothing (an extension)",
+      summary: "Show which nodes a resume of a run keeps and repeats, and what has changed; starts nothing",
       params: byRun,
       query: readParameters({
         definition: v.optional(v.picklist(["own", "current"])),
@@ -546,7 +546,7 @@ export const workflowServiceContract = defineContract(
     schedules: {
       method: "GET",
       path: "/api/workflow/schedules",
-      summary: "List the schedules of the deployed workflows, with their next times and last ends (an extension)",
+      summary: "List the schedules of the deployed workflows, with their next times and last ends",
       query: readParameters({}),
       success: reply.json(v.object({ schedules: v.array(schedule) })),
       errors: reading,
@@ -554,7 +554,7 @@ export const workflowServiceContract = defineContract(
     triggerSchedule: {
       method: "POST",
       path: "/api/workflow/:id/schedules/:name/trigger",
-      summary: "Start a run as the schedule does, now (an extension)",
+      summary: "Start a run as the schedule does, now",
       params: bySchedule,
       success: reply.json(v.object({ runId: text, workflowId: text, status: v.literal("started") }), 202),
       errors: { ...starting, unknown_schedule },
@@ -562,7 +562,7 @@ export const workflowServiceContract = defineContract(
     pauseSchedule: {
       method: "POST",
       path: "/api/workflow/:id/schedules/:name/pause",
-      summary: "Start no more runs at planned times (an extension)",
+      summary: "Start no more runs at planned times",
       params: bySchedule,
       success: reply.json(v.object({ ok: v.literal(true) })),
       errors: ofSchedule,
@@ -570,7 +570,7 @@ export const workflowServiceContract = defineContract(
     resumeSchedule: {
       method: "POST",
       path: "/api/workflow/:id/schedules/:name/resume",
-      summary: "Start runs at planned times again (an extension)",
+      summary: "Start runs at planned times again",
       params: bySchedule,
       success: reply.json(v.object({ ok: v.literal(true) })),
       errors: ofSchedule,

@@ -72,7 +72,7 @@ export const workflowEditingContract = defineContract(
     definitionSchema: {
       method: "GET",
       path: "/api/workflow/schema",
-      summary: "Read the JSON Schema of definitions, with the kinds of nodes of this service (an extension)",
+      summary: "Read the JSON Schema of definitions, with the kinds of nodes of this service",
       query: readParameters({}),
       success: reply.json(jsonObject),
       errors: reading,
@@ -80,7 +80,7 @@ export const workflowEditingContract = defineContract(
     definitionText: {
       method: "GET",
       path: "/api/workflow/:id/definition/text",
-      summary: "Read the text of a definition, also one with problems (an extension)",
+      summary: "Read the text of a definition, also one with problems",
       query: readParameters({}),
       params: byId,
       success: reply.bytes(),
@@ -89,7 +89,7 @@ export const workflowEditingContract = defineContract(
     saveDefinition: {
       method: "PUT",
       path: "/api/workflow/:id/definition",
-      summary: "Create or replace a definition, with a grant to edit, where `workflow.editable` is on (an extension)",
+      summary: "Create or replace a definition, with a grant to edit, where `workflow.editable` is on",
       params: byId,
       body: v.strictObject({ text }),
       bodyLimit: DEFINITION_BODY_BYTES,
@@ -103,7 +103,7 @@ export const workflowEditingContract = defineContract(
     checkDefinition: {
       method: "POST",
       path: "/api/workflow/:id/definition/check",
-      summary: "Check a text as the definition of this workflow, without saving it (an extension)",
+      summary: "Check a text as the definition of this workflow, without saving it",
       params: byId,
       body: v.strictObject({ text }),
       bodyLimit: DEFINITION_BODY_BYTES,
@@ -121,7 +121,7 @@ export const workflowEditingContract = defineContract(
     testDefinition: {
       method: "POST",
       path: "/api/workflow/:id/definition/test",
-      summary: "Execute cases of a text in memory, with the answers of the cases and a grant to edit (an extension)",
+      summary: "Execute cases of a text in memory, with the answers of the cases and a grant to edit",
       params: byId,
       body: v.strictObject({ text, cases: text }),
       bodyLimit: DEFINITION_BODY_BYTES + 2 * CASES_BYTES,

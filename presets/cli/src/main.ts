@@ -2,7 +2,8 @@ import { defineCommand } from "citty";
 import { runCommandLine } from "./run-command-line.ts";
 import { serviceCommands } from "./service-commands.ts";
 
-const portico = defineCommand({
+/** All commands of the program. */
+export const portico = defineCommand({
   meta: { name: "portico", description: "Servers for agents: model proxy, agent service, workflows" },
   subCommands: {
     start: async () => (await import("./commands/start.ts")).startCommand,

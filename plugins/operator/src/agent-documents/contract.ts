@@ -102,7 +102,7 @@ export const agentDocumentsContract = defineContract(
     read: {
       method: "GET",
       path: "/api/agents/:id/document",
-      summary: "Read the text of an agent's agent.json, with its ETag (an extension)",
+      summary: "Read the text of an agent's agent.json, with its ETag",
       query: readParameters({}),
       params: byId,
       success: reply.bytes(),
@@ -111,7 +111,7 @@ export const agentDocumentsContract = defineContract(
     save: {
       method: "PUT",
       path: "/api/agents/:id/document",
-      summary: "Create or replace an agent's agent.json, with If-Match or If-None-Match: * (an extension)",
+      summary: "Create or replace an agent's agent.json, with If-Match or If-None-Match: *",
       params: byId,
       body: written,
       bodyLimit: AGENT_BODY_BYTES,
@@ -132,7 +132,7 @@ export const agentDocumentsContract = defineContract(
     remove: {
       method: "DELETE",
       path: "/api/agents/:id/document",
-      summary: "Remove an agent's agent.json, with If-Match (an extension)",
+      summary: "Remove an agent's agent.json, with If-Match",
       params: byId,
       success: reply.json(v.object({ agentId: text, removed: v.literal(true) })),
       errors: { ...ofOwner, agent_document_not_found, agent_document_changed, precondition_required, store_unavailable },
@@ -140,7 +140,7 @@ export const agentDocumentsContract = defineContract(
     check: {
       method: "POST",
       path: "/api/agents/:id/document/check",
-      summary: "Check a text as an agent's agent.json, without saving it (an extension)",
+      summary: "Check a text as an agent's agent.json, without saving it",
       params: byId,
       body: written,
       bodyLimit: AGENT_BODY_BYTES,
@@ -150,7 +150,7 @@ export const agentDocumentsContract = defineContract(
     choices: {
       method: "GET",
       path: "/api/agents/:id/document/choices",
-      summary: "List the engines, tools and skills that an agent's agent.json can name (an extension)",
+      summary: "List the engines, tools and skills that an agent's agent.json can name",
       query: readParameters({}),
       params: byId,
       success: reply.json(choices),
@@ -159,7 +159,7 @@ export const agentDocumentsContract = defineContract(
     schema: {
       method: "GET",
       path: "/api/agent-schema",
-      summary: "Read the JSON Schema of agent.json (an extension)",
+      summary: "Read the JSON Schema of agent.json",
       query: readParameters({}),
       success: reply.json(jsonObject),
       errors: ofOwner,

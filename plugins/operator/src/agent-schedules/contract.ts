@@ -32,7 +32,7 @@ export const agentSchedulesContract = defineContract(
     list: {
       method: "GET",
       path: "/api/schedules",
-      summary: "List the schedules of all agents, with their next times and last ends (an extension)",
+      summary: "List the schedules of all agents, with their next times and last ends",
       query: readParameters({}),
       success: reply.json(v.object({ schedules: v.array(schedule) })),
       errors: { unauthorized, owner_required },
@@ -40,7 +40,7 @@ export const agentSchedulesContract = defineContract(
     trigger: {
       method: "POST",
       path: "/api/schedules/:agentId/:name/trigger",
-      summary: "Start a turn as the schedule does, now (an extension)",
+      summary: "Start a turn as the schedule does, now",
       params: path,
       success: reply.json(v.object({ runId: text }), 202),
       errors: { ...ofOne, no_owner },
@@ -48,7 +48,7 @@ export const agentSchedulesContract = defineContract(
     pause: {
       method: "POST",
       path: "/api/schedules/:agentId/:name/pause",
-      summary: "Start no more turns at planned times (an extension)",
+      summary: "Start no more turns at planned times",
       params: path,
       success: reply.json(v.object({ ok: v.literal(true) })),
       errors: ofOne,
@@ -56,7 +56,7 @@ export const agentSchedulesContract = defineContract(
     resume: {
       method: "POST",
       path: "/api/schedules/:agentId/:name/resume",
-      summary: "Start turns at planned times again (an extension)",
+      summary: "Start turns at planned times again",
       params: path,
       success: reply.json(v.object({ ok: v.literal(true) })),
       errors: ofOne,

@@ -40,7 +40,7 @@ export const auditContract = defineContract(
     entries: {
       method: "GET",
       path: "/api/audit",
-      summary: "Read who changed what, newest first (an extension)",
+      summary: "Read who changed what, newest first",
       query: readParameters({
         since: v.optional(time),
         until: v.optional(time),

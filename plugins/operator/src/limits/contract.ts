@@ -66,7 +66,7 @@ export const limitsContract = defineContract(
     limits: {
       method: "GET",
       path: "/api/limits",
-      summary: "List the limits of this instance, and where they are set (an extension)",
+      summary: "List the limits of this instance, and where they are set",
       query: readParameters({}),
       success: reply.json(
         v.object({

@@ -44,8 +44,7 @@ export const logContract = defineContract(
     follow: {
       method: "GET",
       path: "/api/log",
-      summary:
-        "Follow the log lines of this process or of all processes, from its newest lines or after the `Last-Event-ID` (an extension)",
+      summary: "Follow the log lines of this process or of all processes, from its newest lines or after the `Last-Event-ID`",
       query: readParameters({
         /** The lowest level. */
         level: v.optional(v.picklist(LEVELS)),

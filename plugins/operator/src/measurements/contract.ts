@@ -92,7 +92,7 @@ export const measurementsContract = defineContract(
       method: "GET",
       path: "/api/measurements",
       auth: "owner",
-      summary: "Read calls, failures, tokens, costs and latencies of models over time (an extension)",
+      summary: "Read calls, failures, tokens, costs and latencies of models over time",
       query: readParameters({
         ...wanted,
         by: v.optional(v.picklist(SERIES_FIELDS)),
@@ -114,7 +114,7 @@ export const measurementsContract = defineContract(
       method: "GET",
       path: "/api/measurements/work",
       auth: "owner",
-      summary: "Read how turns, workflow runs, webhook events and requests ended over time (an extension)",
+      summary: "Read how turns, workflow runs, webhook events and requests ended over time",
       query: readParameters({
         ...wanted,
         kind: v.optional(v.picklist(WORK_KINDS)),
@@ -130,7 +130,7 @@ export const measurementsContract = defineContract(
     counters: {
       method: "GET",
       path: "/api/counters",
-      summary: "Read what this process counted since its start (an extension)",
+      summary: "Read what this process counted since its start",
       query: readParameters({}),
       success: reply.json(
         v.object({

@@ -57,7 +57,7 @@ export const toolAccountsContract = defineContract(
     list: {
       method: "GET",
       path: "/api/tool-accounts",
-      summary: "List the accounts of MCP servers, and whether they are connected (an extension)",
+      summary: "List the accounts of MCP servers, and whether they are connected",
       query: readParameters({}),
       success: reply.json(v.object({ accounts: v.array(account) })),
       errors: accessErrors,
@@ -65,7 +65,7 @@ export const toolAccountsContract = defineContract(
     connect: {
       method: "POST",
       path: "/api/tool-accounts/:sourceId/connect",
-      summary: "Begin to connect an account: the person agrees at the address of the answer (an extension)",
+      summary: "Begin to connect an account: the person agrees at the address of the answer",
       params: path,
       body: v.strictObject({
         /** The page to which the person returns, with `state`, and `code` or `error`. */
@@ -84,7 +84,7 @@ export const toolAccountsContract = defineContract(
     finish: {
       method: "POST",
       path: "/api/tool-accounts/:sourceId/finish",
-      summary: "Finish with the parameters with which the person returned (an extension)",
+      summary: "Finish with the parameters with which the person returned",
       params: path,
       body: v.strictObject({
         state: short,
@@ -103,7 +103,7 @@ export const toolAccountsContract = defineContract(
     disconnect: {
       method: "DELETE",
       path: "/api/tool-accounts/:sourceId",
-      summary: "Forget the access to an account, and ask the service to revoke it (an extension)",
+      summary: "Forget the access to an account, and ask the service to revoke it",
       params: path,
       success: reply.json(v.object({ /** False if it was not connected. */ disconnected: v.boolean() })),
       errors: ofOne,

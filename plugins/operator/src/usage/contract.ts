@@ -146,7 +146,7 @@ export const usageContract = defineContract(
     usage: {
       method: "GET",
       path: "/api/usage",
-      summary: "Read how many calls of models were made, and what they used (an extension)",
+      summary: "Read how many calls of models were made, and what they used",
       query: readParameters({
         since: v.optional(time),
         until: v.optional(time),
@@ -168,8 +168,7 @@ export const usageContract = defineContract(
     table: {
       method: "GET",
       path: "/api/usage/table",
-      summary:
-        "Read what models were used for by the values of a field, the most expensive first, and in the time before (an extension)",
+      summary: "Read what models were used for by the values of a field, the most expensive first, and in the time before",
       query: readParameters({
         ...rangeParameters,
         by: v.optional(v.picklist(USAGE_FIELDS), "model"),

@@ -19,7 +19,7 @@ export const callbackContract = defineContract(
     receiveCallback: {
       method: "POST",
       path: "/callback/:token",
-      summary: "Give a waiting callback its event, once (an extension)",
+      summary: "Give a waiting callback its event, once",
       params: v.strictObject({ token: v.string() }),
       body: v.unknown(),
       bodyAs: "text",

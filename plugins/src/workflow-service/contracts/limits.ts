@@ -12,9 +12,11 @@ export const CASES_BYTES = 128 * 1024;
 export const CASES_MS = 20_000;
 /** Bytes of the bodies of the other calls. The values of an approval may be a long form. */
 export const CALL_BYTES = 1024 * 1024;
+/** Characters of the header `Idempotency-Key`, and of `idempotencyKey`. */
 export const IDEMPOTENCY_KEY_LENGTH = 256;
 /** How long a call with the header `Idempotency-Key` can be repeated, in milliseconds: longer than the retries of most senders. */
 export const IDEMPOTENCY_MS = 24 * 60 * 60_000;
+/** Characters of the comment of a decision. */
 export const COMMENT_LENGTH = 4096;
 /** Maximum nesting of workflows that run workflows, also through agents. */
 export const WORKFLOW_DEPTH = 8;

@@ -56,6 +56,7 @@ export const DEFAULT_RUN_TIMEOUT_MS = 24 * 60 * 60 * 1000;
 /** Maximum schedules of a definition, and of missed planned times that are started late. */
 export const DEFINITION_SCHEDULES = 50;
 export const MISSED_TIMES = 1000;
+/** Maximum jitter of a schedule, and minimum interval between its planned times. */
 export const LONGEST_JITTER_MS = 60 * 60 * 1000;
 export const SHORTEST_INTERVAL_MS = 1000;
 
@@ -65,7 +66,9 @@ export const CONCURRENCY_LIMIT = 1000;
 /** `debounce.maxWait` as multiples of `delay`: the default and the maximum. Each delay may take a step of the run. */
 export const DEBOUNCE_DELAYS = { usual: 10, most: 1000 } as const;
 
+/** Maximum of `retry.attempts`. */
 export const RETRY_ATTEMPTS = 100;
+/** Defaults of `retry`: `delay`, `factor` and `maxDelay`. */
 export const DEFAULT_RETRY_DELAY_MS = 1000;
 export const DEFAULT_RETRY_FACTOR = 2;
 export const DEFAULT_RETRY_MAX_DELAY_MS = 60 * 60 * 1000;

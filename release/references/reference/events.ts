@@ -1,21 +1,16 @@
-// Run after a change of an event's schema: `npm run docs:api`.
 import type { AsyncAPIDocument, ChannelItem, Message } from "@portico/core/asyncapi";
 import { asyncAPIOf } from "@portico/operator/api-docs/documents";
-import { DEFAULT_PRESET } from "../../presets/cli/src/preset-table.ts";
-import { readSurface } from "../../presets/cli/src/read-surface.ts";
-import { describedSurface } from "../../presets/src/platform/service-pages.ts";
-import { rewritePage, withMarkedPart } from "./marked-part.ts";
+import { DEFAULT_PRESET } from "../../../presets/cli/src/preset-table.ts";
+import { readSurface } from "../../../presets/cli/src/read-surface.ts";
+import { describedSurface } from "../../../presets/src/platform/service-pages.ts";
+import { table } from "./table.ts";
 
-const MARKS = [
-  "<!-- Events: generated from the contracts by `npm run docs:api`; edit the contracts. -->",
-  "<!-- End of the events. -->",
-] as const;
 const SURFACES = ["agent", "workflow"];
 
-/** Updates the tables of events in the page. Throws if a mark is missing. */
-export async function withEventReference(page: string): Promise<string> {
+/** Every event of the streams and channels of a platform. */
+export async function eventReference(): Promise<string> {
   const documents = await Promise.all(SURFACES.map(describe));
-  return withMarkedPart(page, MARKS, documents.flatMap(tablesOf).join("\n\n"));
+  return documents.flatMap(tablesOf).join("\n\n");
 }
 
 async function describe(surface: string): Promise<AsyncAPIDocument> {
@@ -28,8 +23,7 @@ function tablesOf({ channels, operations }: AsyncAPIDocument): string[] {
     const rows = Object.values(operations)
       .filter(({ channel: { $ref } }) => $ref === `#/channels/${id}`)
       .flatMap(({ action, messages }) => messages.map(({ $ref }) => rowOf(action, messageAt(channel, $ref))));
-    const head = ["| Event | | Payload |", "| --- | --- | --- |"];
-    return [`### ${channel.title}: \`${channel.address}\` (${channel["x-surface"]})`, "", ...head, ...rows].join("\n");
+    return `## \`${channel.address}\` (${channel["x-surface"]})\n\n${channel.title}.\n\n${table(["Event", "Direction", "Payload"], rows)}`;
   });
 }
 
@@ -39,13 +33,11 @@ function messageAt({ messages }: ChannelItem, reference: string): Message {
   return message;
 }
 
-function rowOf(action: string, { name, payload, summary = "" }: Message): string {
+function rowOf(action: string, { name, payload, summary = "" }: Message): string[] {
   const required = payload.required ?? [];
   const fields = Object.keys(payload.properties ?? {}).map((field) =>
     required.includes(field) ? `\`${field}\`` : `\`${field}\`?`,
   );
   const direction = action === "receive" ? "from the client" : "to the client";
-  return `| \`${name}\` | ${direction} | ${fields.join(", ") || summary} |`;
+  return [`\`${name}\``, direction, fields.join(", ") || summary];
 }
-
-if (import.meta.main) await rewritePage("api.md", withEventReference);
