@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { execFile, spawnSync } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -11,6 +11,7 @@ import { createGate } from "../../harness/gate.ts";
 import { temporaryFolder } from "../../harness/portico-process.ts";
 import { messagesEvents } from "../../harness/stream-scripts.ts";
 import { CUT, events, json } from "../../harness/upstream-answers.ts";
+import type { Answer } from "../../harness/upstream-exchange.ts";
 import { root } from "../../rooms/repository.ts";
 
 const run = promisify(execFile);
@@ -474,6 +475,146 @@ describe.skipIf(findChromium() === undefined)("the playground of the web console
       expect(await code("curl").textContent()).not.toContain(PIXEL);
       expect(await copied("curl")).toContain(PIXEL);
     });
+  });
+
+  describe("with a second model", () => {
+    const LARGE = "main: echo-large";
+    const SMALL = "main: echo-small";
+    const answer = (number: number, by: string) => opened.page.getByLabel(`Text of message ${number} by ${by}`);
+    const heading = (name: string) => opened.page.getByRole("heading", { level: 3, name: new RegExp(`^${name}`) });
+    /** Each model answers with its name, after what it waits for. */
+    const nameItself = (before: Readonly<Record<string, Answer>> = {}): Answer => {
+      return async (exchange) => {
+        const { model } = (await exchange.request.json()) as { model: string };
+        await (before[model] ?? events(messagesEvents(`answer of ${model}`)))(exchange);
+      };
+    };
+    const bodiesSince = async (count: number) => {
+      const bodies = await Promise.all(upstream.requests.slice(count).map(async (request) => (await request.json()) as any));
+      return Object.fromEntries(bodies.map((body) => [body.model, body]));
+    };
+    beforeEach(async () => {
+      await opened.page.getByRole("switch", { name: "Compare with a second model" }).click();
+      await opened.page.getByLabel("Model (second)").waitFor();
+    });
+    afterEach(() => opened.page.evaluate(() => (location.hash = "#/playground?provider=main")));
+
+    it("sends each message to both models, shows the answers beside each other with their figures, and sends back to each its own", async () => {
+      const { page } = opened;
+      upstream.answerAll(nameItself());
+      await send("who are you", 1);
+      for (const by of [LARGE, SMALL])
+        expect((await answer(2, by).textContent())?.trim()).toBe(`answer of ${by.slice("main: ".length)}`);
+      const shown = await page.getByLabel("Figures of the answer").allTextContents();
+      expect(shown).toHaveLength(2);
+      for (const text of shown) expect(text).toMatch(/First token.*Total time.*Tokens in.*Tokens out/s);
+      const [large, small] = [(await heading(LARGE).boundingBox())!, (await heading(SMALL).boundingBox())!];
+      expect([small.y, small.x > large.x + large.width]).toEqual([large.y, true]);
+      await send("and again", 3);
+      const bodies = await bodiesSince(2);
+      for (const model of ["echo-large", "echo-small"]) {
+        const own = { role: "assistant", content: `answer of ${model}` };
+        expect(bodies[model].messages.slice(1)).toEqual([own, { role: "user", content: "and again" }]);
+      }
+    });
+
+    it("shows the error of a model at its answer, and asks the failed model alone again if no other message is written", async () => {
+      upstream.answerAll(nameItself({ "echo-small": json(429, { type: "error", error: { message: "Slow down, please" } }) }));
+      await send("hello", 1, "Failed");
+      await answer(2, LARGE).waitFor();
+      const told = opened.page.getByRole("alert");
+      expect((await told.allTextContents()).map((text) => text.trim())).toEqual(["Slow down, please (status 429)"]);
+      expect((await told.boundingBox())!.x).toBeGreaterThan((await heading(LARGE).boundingBox())!.x + 100);
+      upstream.answerAll(nameItself());
+      await button("Send").click();
+      await status("Completed").waitFor();
+      expect(await bodiesSince(2)).toMatchObject({ "echo-small": { messages: [{ role: "user", content: "hello" }] } });
+      expect(upstream.requests).toHaveLength(3);
+      expect((await answer(3, SMALL).textContent())?.trim()).toBe("answer of echo-small");
+    });
+
+    it("keeps the message if both models fail, and sends it again in place of the failed answers", async () => {
+      upstream.answerAll(json(429, { type: "error", error: { message: "Slow down, please" } }));
+      await send("hello", 1, "Failed");
+      expect(await opened.page.getByRole("alert").count()).toBe(2);
+      upstream.answerAll(nameItself());
+      await button("Send").click();
+      await status("Completed").waitFor();
+      for (const by of [LARGE, SMALL]) await answer(2, by).waitFor();
+      expect(await opened.page.getByRole("alert").count()).toBe(0);
+    });
+
+    it("stops both answers at once, and keeps what has arrived", async () => {
+      const { page } = opened;
+      const gate = createGate();
+      const cut = (model: string) => {
+        const all = messagesEvents(`${model} goes-on`);
+        const at = all.findIndex((event) => event.includes("goes-on"));
+        return events([...all.slice(0, at), gate.opened, ...all.slice(at)]);
+      };
+      upstream.answerAll(nameItself({ "echo-large": cut("large"), "echo-small": cut("small") }));
+      await message(1).fill("go on");
+      await button("Send").click();
+      for (const [by, text] of [
+        [LARGE, "large"],
+        [SMALL, "small"],
+      ] as const)
+        await expect.poll(() => page.getByRole("log", { name: `Answer of ${by}` }).textContent()).toContain(text);
+      await button("Stop").click();
+      await status("Stopped").waitFor();
+      for (const request of upstream.requests) expect(await request.outcome).toBe("aborted");
+      gate.open();
+      expect((await answer(2, LARGE).textContent())?.trim()).toBe("large");
+      expect((await answer(2, SMALL).textContent())?.trim()).toBe("small");
+    });
+
+    it("has the second model in its address", async () => {
+      const { page } = opened;
+      await page.getByLabel("Provider (second)").selectOption("second");
+      expect(new URL(page.url()).hash).toContain("secondProvider=second&secondModel=echo-large");
+      await opened.goTo("Overview");
+      await page.evaluate(() => (location.hash = "#/playground?provider=main&secondProvider=second&secondModel=echo-small"));
+      await expect.poll(() => page.getByLabel("Model (second)").inputValue()).toBe("echo-small");
+    });
+
+    it("has no serious finding of axe, and shows the answers below each other on a phone", async () => {
+      const { page } = opened;
+      upstream.answerAll(nameItself());
+      await send("who are you", 1);
+      expect(await findingsInEveryLook(page)).toEqual([]);
+      await page.setViewportSize(PHONE);
+      const [large, small] = [(await heading(LARGE).boundingBox())!, (await heading(SMALL).boundingBox())!];
+      expect([small.x, small.y > large.y + large.height]).toEqual([large.x, true]);
+      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(PHONE.width);
+    });
+  });
+
+  it("opens the editor of a new agent with the provider, the model and the system text", async () => {
+    const { page } = opened;
+    await provider().selectOption("second");
+    await page.getByLabel("Model", { exact: true }).selectOption("echo-small");
+    await page.getByLabel("System (optional)").fill("Be brief.");
+    await button("Save as agent").click();
+    await page.getByRole("dialog").getByLabel("ID").fill("of-playground");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { level: 1, name: "New agent of-playground" }).waitFor();
+    await expect.poll(() => page.getByLabel("Instructions (optional)").inputValue()).toBe("Be brief.");
+    await button("Create").click();
+    await page.getByRole("dialog").getByRole("button", { name: "Create", exact: true }).click();
+    await page.getByText("Saved", { exact: true }).waitFor();
+    const {
+      name,
+      provider: id,
+      model,
+      instructions,
+    } = JSON.parse(readFileSync(join(opened.service.cwd, "agents/of-playground/agent.json"), "utf8"));
+    expect([name, id, model, instructions]).toEqual(["of-playground", "second", "echo-small", "Be brief."]);
+    await opened.goTo("Playground");
+    await button("Save as agent").click();
+    await page.getByRole("dialog").getByLabel("ID").fill("of-playground");
+    await page.keyboard.press("Enter");
+    await page.getByText("There is an agent with this ID already.").waitFor();
+    await page.keyboard.press("Escape");
   });
 
   it("has the provider, the model and the protocol in its address, and nothing of the conversation", async () => {

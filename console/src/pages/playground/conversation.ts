@@ -74,11 +74,22 @@ export interface AssistantTurn {
   readonly role: "assistant";
   readonly key: number;
   parts: AnswerPart[];
-  /** Absent for an answer that is arriving, and for a message that the user wrote. */
+  /** Absent for an answer that is arriving, for a message that the user wrote, and for a model that was not called. */
   facts?: AnswerFacts;
+  /** Who answers, if two models do. */
+  by?: string;
+  /** Why the call failed, if two models were called. */
+  problem?: string;
+  /** The answer of the second model to the same message. */
+  beside?: AssistantTurn;
 }
 
 export type Turn = UserTurn | AssistantTurn;
+
+/** The conversation of each of two models: each has its own answers. */
+export function conversationsOf(turns: readonly Turn[]): readonly [readonly Turn[], readonly Turn[]] {
+  return [turns, turns.map((turn) => (turn.role === "assistant" ? (turn.beside ?? turn) : turn))];
+}
 
 /** Whether the model would be told anything by this turn. */
 export function isEmpty(turn: Turn): boolean {
@@ -100,6 +111,14 @@ export function answerable(turns: readonly Turn[]): readonly Turn[] {
 export function withoutResult(turns: readonly Turn[]): readonly ToolPart[] {
   const parts = turns.flatMap((turn) => (turn.role === "assistant" ? turn.parts : []));
   return parts.filter((part): part is ToolPart => part.type === "tool" && part.result.trim() === "");
+}
+
+/** Why none of these conversations can be sent. Undefined if one can. */
+export function whyNoneOf(conversations: readonly (readonly Turn[])[]): string | undefined {
+  const open = conversations.find((turns) => withoutResult(turns).length > 0);
+  if (open) return whyNot(open);
+  const reasons = conversations.map(whyNot);
+  return reasons.includes(undefined) ? undefined : reasons[0];
 }
 
 /** Why the conversation cannot be sent. Undefined if it can. */

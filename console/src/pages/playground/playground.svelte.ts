@@ -1,21 +1,7 @@
-import { CallFailed } from "@portico/core/client";
-import { EventSourceParserStream } from "eventsource-parser/stream";
-import { describeFailure } from "../../api/describe-failure.ts";
 import type { Instance } from "../../api/instance.ts";
-import { PageFailure } from "../../api/page-failure.ts";
-import type { Provider } from "../providers/ProviderTable.svelte";
-import type { ArrivingAnswer } from "./answer/arriving-answer.ts";
-import { readChatChunk, readCompletion } from "./answer/chat-answer.ts";
-import { readMessage, readMessagesEvent } from "./answer/messages-answer.ts";
-import type { AnswerFacts, AnswerUsage, AssistantTurn, Protocol, Turn, TurnImage } from "./conversation.ts";
-import { type ModelRequest, requestBody } from "./request-body.ts";
+import { callModel, type EndedCall, type ModelCall } from "./answer/call-model.ts";
+import type { AnswerFacts, AssistantTurn, Turn, TurnImage } from "./conversation.ts";
 import { closeImage } from "./turns/turn-image.ts";
-
-/** To whom a request goes, and the prices there. */
-interface Target {
-  readonly provider: Provider;
-  readonly currency: string | undefined;
-}
 
 const FIRST_MAX_TOKENS = 1024;
 
@@ -32,10 +18,10 @@ export class Playground {
   /** A JSON object with further fields of the request. */
   more = $state("");
   turns = $state<Turn[]>([]);
-  /** The answer that arrives. */
-  running = $state.raw<AssistantTurn>();
+  /** Keys of the answers that arrive. */
+  running = $state.raw<readonly number[]>([]);
   outcome = $state<AnswerFacts["outcome"]>();
-  /** Why the last call failed. */
+  /** Why the last call failed, if one model was called. */
   problem = $state<string>();
   readonly #instance: Instance;
   #keys = 0;
@@ -80,69 +66,59 @@ export class Playground {
     this.#calling?.abort();
   }
 
-  /** Sends the conversation and adds the answer to it. Never rejects: failures are in `problem`. */
-  async send(request: ModelRequest, { provider, currency }: Target): Promise<void> {
+  /**
+   * Sends the conversation of each model and adds the answers to them. Two models are called at once; undefined for a model that has nothing to
+   * answer. Never rejects: failures are in `problem`, or in the answers of two models.
+   */
+  async send(calls: readonly [ModelCall] | readonly [ModelCall | undefined, ModelCall | undefined]): Promise<void> {
     const { signal } = (this.#calling = new AbortController());
-    const body = requestBody(request);
-    // The message that was not written is not sent: the answer takes its place.
-    this.turns = this.turns.filter((turn) => turn.role === "assistant" || isWritten(turn));
-    this.turns.push({ role: "assistant", key: this.#keys++, parts: [] });
+    const isPair = calls.length === 2;
+    // The message that was not written is not sent, and neither are failed answers: the answer takes their place.
+    this.turns = this.turns.filter((turn) => (turn.role === "assistant" ? !isFailed(turn) : isWritten(turn)));
+    const empty = (call: ModelCall | undefined): AssistantTurn => ({
+      ...{ role: "assistant", key: this.#keys++, parts: [] },
+      ...(isPair && call && { by: `${call.provider.id}: ${call.request.model}` }),
+    });
+    this.turns.push({ ...empty(calls[0]), ...(isPair && { beside: empty(calls[1]) }) });
     // Read from the state, so that changes of it are shown.
     const turn = this.turns.at(-1) as AssistantTurn;
-    const into: ArrivingAnswer = { parts: turn.parts, usage: {}, stopReason: undefined };
-    this.running = turn;
+    const asked = [turn, turn.beside].flatMap((answer, at) => {
+      const call = calls[at];
+      return answer && call ? [{ answer, call }] : [];
+    });
+    this.running = asked.map(({ answer }) => answer.key);
     this.problem = undefined;
     this.outcome = undefined;
-
-    const { proxy } = this.#instance;
-    let first: number | undefined;
-    let dropped: string | undefined;
-    let began = performance.now();
-    let outcome: AnswerFacts["outcome"] = "completed";
-    try {
-      const client = proxy.client(await proxy.token(provider.id));
-      signal.throwIfAborted();
-      began = performance.now();
-      const response = await (request.protocol === "messages"
-        ? client.messages({ body, signal })
-        : client.chatCompletions({ body, signal }));
-      dropped = response.headers.get("x-portico-dropped") ?? undefined;
-      const arrived = () => {
-        if (into.parts.length > 0) first ??= performance.now();
-      };
-      if (request.isStream) await readStream(request.protocol, response.body!, into, arrived);
-      else readWhole(request.protocol, (await response.json()) as object, into);
-    } catch (error) {
-      outcome = signal.aborted ? "stopped" : "failed";
-      if (outcome === "failed") this.problem = describeProblem(error);
-      // The token was revoked elsewhere: the next call issues another.
-      if (CallFailed.is(error) && error.status === 401) proxy.forget();
-    }
-    if (this.#instance.ended.aborted) return;
-    const totalMs = performance.now() - began;
-    const price = provider.prices?.find(({ model }) => model === request.model);
-    const cost = costOf(into.usage, price);
-    turn.facts = {
-      ...{ outcome, totalMs, usage: into.usage },
-      ...(first !== undefined && { firstMs: first - began }),
-      ...(into.stopReason !== undefined && { stopReason: into.stopReason }),
-      ...(dropped !== undefined && { dropped }),
-      ...(cost !== undefined && { cost }),
-      ...(currency !== undefined && { currency }),
-    };
-    this.#end(turn, outcome);
+    const ended = await Promise.all(
+      asked.map(async ({ answer, call }) => {
+        const end = await callModel(this.#instance, call, answer, signal);
+        this.#endAnswer(answer, end, isPair);
+        return end.facts.outcome;
+      }),
+    );
+    if (!this.#instance.ended.aborted) this.#end(turn, ended);
   }
 
-  #end(turn: AssistantTurn, outcome: AnswerFacts["outcome"]): void {
+  #endAnswer(answer: AssistantTurn, { facts, problem }: EndedCall, isPair: boolean): void {
+    answer.facts = facts;
     // The arguments of a call that was cut are invalid JSON, and the call cannot be sent back.
-    if (outcome !== "completed") turn.parts = turn.parts.filter((part) => part.type !== "tool" || isJson(part.arguments));
-    this.outcome = outcome;
-    this.running = undefined;
+    if (facts.outcome !== "completed")
+      answer.parts = answer.parts.filter((part) => part.type !== "tool" || isJson(part.arguments));
+    this.running = this.running.filter((key) => key !== answer.key);
+    if (problem === undefined) return;
+    if (isPair) answer.problem = problem;
+    else this.problem = problem;
+  }
+
+  #end(turn: AssistantTurn, outcomes: readonly AnswerFacts["outcome"][]): void {
+    this.outcome = (["failed", "stopped"] as const).find((each) => outcomes.includes(each)) ?? "completed";
     this.#calling = undefined;
-    const isShown = turn.parts.length > 0 || outcome === "completed";
-    if (!isShown) this.turns = this.turns.filter(({ key }) => key !== turn.key);
+    const isAnswered = !isFailed(turn);
+    // The errors of two models are in their answers.
+    if (!isAnswered && !turn.beside) this.turns = this.turns.filter(({ key }) => key !== turn.key);
     // After tool calls, their results come next.
-    if (isShown && !turn.parts.some(({ type }) => type === "tool")) this.addUser();
+    const parts = [...turn.parts, ...(turn.beside?.parts ?? [])];
+    if (isAnswered && !parts.some(({ type }) => type === "tool")) this.addUser();
   }
 
   #close(): void {
@@ -151,15 +127,14 @@ export class Playground {
   }
 }
 
-/** The sentence of the provider or of the proxy, and the status that a program would get. */
-function describeProblem(error: unknown): string {
-  const sentence = describeFailure(error);
-  if (!CallFailed.is(error) || sentence.includes(String(error.status))) return sentence;
-  return `${sentence} (status ${error.status})`;
-}
-
 function isWritten(turn: Turn): boolean {
   return turn.role === "assistant" || turn.text !== "" || turn.images.length > 0;
+}
+
+/** Whether calls failed before anything of an answer arrived. */
+function isFailed({ parts, facts, beside }: AssistantTurn): boolean {
+  const isEmpty = parts.length === 0 && facts?.outcome !== "completed";
+  return isEmpty && (beside ? isFailed(beside) : true);
 }
 
 function closeImages(turn: Turn): void {
@@ -182,51 +157,4 @@ export function playgroundOf(instance: Instance): Playground {
   const playground = opened.get(instance) ?? new Playground(instance);
   opened.set(instance, playground);
   return playground;
-}
-
-type Price = NonNullable<Provider["prices"]>[number];
-
-const MILLION = 1_000_000;
-
-/** The cost of a call. Undefined without a price, and if the provider did not report the tokens. */
-function costOf({ input, output, cachedInput = 0, cacheWrite = 0 }: AnswerUsage, price: Price | undefined): number | undefined {
-  if (!price || input === undefined || output === undefined) return undefined;
-  const fresh = Math.max(0, input - cachedInput - cacheWrite);
-  const ofInput =
-    fresh * price.input + cachedInput * (price.cachedInput ?? price.input) + cacheWrite * (price.cacheWrite ?? price.input);
-  return (ofInput + output * price.output) / MILLION;
-}
-
-/**
- * Adds an answer's events to it as they arrive, and calls `arrived` after each. Throws the stream's own error. Also throws if the stream
- * ends without the mark of a normal end: status 200 and a started answer do not prove success (specification 4.1).
- */
-async function readStream(
-  protocol: Protocol,
-  body: ReadableStream<BufferSource>,
-  into: ArrivingAnswer,
-  arrived: () => void,
-): Promise<void> {
-  const events = body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
-  for await (const { data } of events) {
-    if (data === "[DONE]") return;
-    const event = JSON.parse(data) as AnyEvent;
-    if (event.error) throw new PageFailure(event.error.message ?? "The stream failed");
-    if (event.type === "message_stop") return;
-    if (protocol === "messages") readMessagesEvent(event, into);
-    else readChatChunk(event, into);
-    arrived();
-  }
-  // Some providers of Chat Completions do not send the end marker.
-  if (protocol === "messages" || into.stopReason === undefined)
-    throw new PageFailure("The stream ended before the answer was complete");
-}
-
-type AnyEvent = Parameters<typeof readMessagesEvent>[0] &
-  Parameters<typeof readChatChunk>[0] & { readonly error?: { readonly message?: string } };
-
-/** Adds a whole answer. */
-function readWhole(protocol: Protocol, answer: object, into: ArrivingAnswer): void {
-  if (protocol === "messages") readMessage(answer, into);
-  else readCompletion(answer, into);
 }

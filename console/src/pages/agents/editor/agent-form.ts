@@ -1,6 +1,7 @@
 import { editJsonText } from "@portico/plugins/agent-webhook/client";
 import type { CompletionSchema } from "../../../blocks/code-editor/code-editor.ts";
 import type { TextProblem } from "../../../blocks/text-editing/stored-text.ts";
+import type { AgentDraft } from "./agent-draft.ts";
 
 /** Keys and indexes of a value in an `agent.json`. */
 export type JsonPath = readonly (string | number)[];
@@ -122,6 +123,8 @@ function getAt(value: unknown, path: readonly string[]): unknown {
 }
 
 /** The text with which a new agent begins. */
-export function firstText(id: string): string {
-  return `${JSON.stringify({ name: id, description: "", instructions: "", tools: ["SendUserMessage"] }, undefined, 2)}\n`;
+export function firstText(id: string, draft: Partial<AgentDraft> = {}): string {
+  const { instructions = "", ...model } = draft;
+  const first = { name: id, description: "", instructions, ...model, tools: ["SendUserMessage"] };
+  return `${JSON.stringify(first, undefined, 2)}\n`;
 }
