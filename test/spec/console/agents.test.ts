@@ -218,14 +218,14 @@ describe.skipIf(findChromium() === undefined)("agents in the web console", () =>
     await opened.signIn();
     await page().evaluate((url) => (location.href = url), address);
     await messages().getByText("You said: Look at these").waitFor();
-    // Images far from view are not loaded.
-    await messages().getByText("You said: Look at these").scrollIntoViewIfNeeded();
     await expect
-      .poll(() =>
-        messages()
+      .poll(async () => {
+        // Images far from view are not loaded.
+        await messages().evaluate((box) => (box.scrollTop = 0));
+        return messages()
           .getByRole("img", { name: "chart.png" })
-          .evaluate((img: HTMLImageElement) => img.naturalWidth),
-      )
+          .evaluate((img: HTMLImageElement) => img.naturalWidth);
+      })
       .toBe(40);
     expect(links).toBe(2);
     await list().filter({ hasText: "First line" }).getByRole("link").click();
