@@ -3,6 +3,8 @@ import { pagePace } from "./page-pace.ts";
 import { pause } from "./pause.ts";
 
 const RETRY_MS = 3_000;
+/** On a page that the user has left alone. */
+const IDLE_RETRY_MS = 20_000;
 /** A stream that the service refuses, because it has enough readers, is opened again after this time. */
 const REFUSED_MS = 60_000;
 
@@ -44,7 +46,8 @@ export class ListFollower {
         this.isLive = false;
         document.removeEventListener("visibilitychange", hide);
       }
-      await pause(isRefused ? REFUSED_MS : hidden.signal.aborted ? 0 : RETRY_MS, signal).catch(() => {});
+      const retryMs = pagePace.isIdle ? IDLE_RETRY_MS : RETRY_MS;
+      await pause(isRefused ? REFUSED_MS : hidden.signal.aborted ? 0 : retryMs, signal).catch(() => {});
     }
   }
 }
@@ -52,7 +55,17 @@ export class ListFollower {
 /** Resolves when the page is visible. Rejects with the reason of the signal when it aborts. */
 function visible(signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    document.addEventListener("visibilitychange", () => resolve(), { once: true, signal });
-    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+    const ended = new AbortController();
+    const once = { once: true, signal: ended.signal };
+    const end = (settle: () => void) => () => {
+      ended.abort();
+      settle();
+    };
+    document.addEventListener("visibilitychange", end(resolve), once);
+    signal.addEventListener(
+      "abort",
+      end(() => reject(signal.reason)),
+      once,
+    );
   });
 }

@@ -5,6 +5,8 @@ import { isStoreAway } from "./store-calls.ts";
 
 /** Readers of one list at the same time, in one process. Each of them reads the list again after a change. */
 export const LIST_READERS = 64;
+/** Of them, readers of one caller: a caller cannot keep the others out. */
+const READERS_OF_ONE = LIST_READERS / 2;
 /** How long a reader waits after a hint: several changes at the same time are one, and the change is stored by then. */
 const SETTLE_MS = 200;
 /** Hints may be lost. Then a list is read again after this time. */
@@ -30,8 +32,8 @@ export class ListChanges {
   readonly #bus: Bus;
   readonly #clock: Clock;
   readonly #topic: string;
-  /** The readers of this process. */
-  readonly #readers = new Set<() => void>();
+  /** The readers of this process, with their callers. */
+  readonly #readers = new Map<() => void, string>();
 
   /** `topic` names the list on the bus. */
   constructor({ bus, clock, topic }: { readonly bus: Bus; readonly clock: Clock; readonly topic: string }) {
@@ -40,14 +42,16 @@ export class ListChanges {
     this.#topic = topic;
   }
 
-  /** Whether as many readers follow the list as may do so. */
-  get isFull(): boolean {
-    return this.#readers.size >= LIST_READERS;
+  /** Whether as many readers follow the list as may do so, in all or of this caller. */
+  isFull(caller = ""): boolean {
+    if (this.#readers.size >= LIST_READERS) return true;
+    const own = this.#readers.values().filter((each) => each === caller);
+    return caller !== "" && own.toArray().length >= READERS_OF_ONE;
   }
 
   /** The list has changed, or is about to. */
   notify(): void {
-    for (const hear of this.#readers) hear();
+    for (const hear of this.#readers.keys()) hear();
     this.#bus.publish(this.#topic, null, { toOthers: true });
   }
 
@@ -59,8 +63,10 @@ export class ListChanges {
     readonly look: () => Promise<ListLook>;
     readonly known: string | undefined;
     readonly signal: AbortSignal;
+    /** Who reads. Absent: callers are not told apart. */
+    readonly caller?: string | undefined;
   }): AsyncGenerator<ChangedList, void> {
-    const { look, signal } = given;
+    const { look, signal, caller = "" } = given;
     let { known } = given;
     let wake = (): void => {};
     let hasNews = false;
@@ -68,7 +74,7 @@ export class ListChanges {
       hasNews = true;
       wake();
     };
-    this.#readers.add(hear);
+    this.#readers.set(hear, caller);
     signal.addEventListener("abort", hear, { once: true });
     let subscription: BusSubscription | undefined;
     let isFirst = true;

@@ -1,15 +1,13 @@
 import type { UsageField, UsageSumsShown, UsageTable } from "@portico/operator/usage/contract";
+import { comparedAmount } from "@portico/operator/usage/report";
 import type { DayBudgets } from "@portico/plugins/conversations-runs/day-limits";
 import { table as toText } from "./terminal.ts";
 
 /** A table of usage for a person, with its sums, the time before, and what the sums leave out. No lines without calls. */
 export function tableLines(table: UsageTable, by: UsageField): readonly string[] {
-  const { currency, rows, total, shareOf } = table;
+  const { currency, rows, total } = table;
   if (rows.length === 0) return [];
-  const amountOf = (sums: UsageSumsShown) => {
-    if (currency !== undefined) return sums.cost ?? 0;
-    return shareOf === "calls" ? sums.calls : sums.inputTokens + sums.outputTokens;
-  };
+  const amountOf = (sums: UsageSumsShown) => comparedAmount(table, sums);
   const amount = (sums: UsageSumsShown) => (currency === undefined ? String(amountOf(sums)) : amountOf(sums).toFixed(4));
   const cells = (name: string, sums: UsageSumsShown & { before: UsageSumsShown }, share: string) => [
     name,

@@ -1,3 +1,4 @@
+import { createManualClock } from "@portico/adapters/clock/manual";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { fromGithub, type SentNotification } from "../../harness/signed-notifications.ts";
 import { temporaryFolder } from "../../harness/portico-process.ts";
@@ -78,6 +79,34 @@ describe("the list of received events", () => {
     expect(refused.length).toBeLessThanOrEqual(2);
     expect(refused.reduce((sum, { count }) => sum + count, 0)).toBe(25);
     expect(all.filter(({ status }) => status === "accepted")).toHaveLength(1);
+  });
+
+  it("writes the count of refused events every 10 s, with their first and last time", async () => {
+    await service.close();
+    const clock = createManualClock({ startAt: "2030-01-01T10:00:00.000Z" });
+    const restart = async () => {
+      service = await startWebhookService({ dataDir: folder.path, files: {}, clock });
+    };
+    await restart();
+    const refused = async () => {
+      const [only, ...more] = await items("?status=refused");
+      expect(more).toEqual([]);
+      return only && { count: only.count, firstAt: only.firstAt.slice(11, 19), at: only.at.slice(11, 19) };
+    };
+    // One process of a cluster gets them all.
+    const { fetch } = service.apps[0]!.surface("agent");
+    const headers = { "content-type": "application/json", authorization: "Bearer wrong" };
+    const request = { method: "POST", headers, body: JSON.stringify({ event: "deploy" }) };
+    const refuse = async () => (await fetch(new Request("http://localhost/api/webhook/helper", request))).body?.cancel();
+    await refuse();
+    await expect.poll(refused).toEqual({ count: 1, firstAt: "10:00:00", at: "10:00:00" });
+    for (let count = 0; count < 3; count++) {
+      await clock.advance(1000);
+      await refuse();
+    }
+    expect(await refused()).toMatchObject({ count: 1 });
+    await clock.advance(7000);
+    await expect.poll(refused).toEqual({ count: 4, firstAt: "10:00:00", at: "10:00:03" });
   });
 
   it("notes nothing for an agent or a sender that does not exist, except that the sender is unknown", async () => {

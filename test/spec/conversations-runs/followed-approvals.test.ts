@@ -89,13 +89,18 @@ describe("the followers of waiting calls", () => {
     again.leave();
   });
 
-  it("are 64 in a process at most", async () => {
+  it("are 64 in a process at most, and 32 of one user", async () => {
     const all: EventSubscription[] = [];
-    for (let count = 0; count < 64 * service.apps.length; count++) {
-      const reader = await follow("owner");
-      await reader.next();
-      all.push(reader);
-    }
+    const fill = async (holder: Holder) => {
+      for (let count = 0; count < 32 * service.apps.length; count++) {
+        const reader = await follow(holder);
+        await reader.next();
+        all.push(reader);
+      }
+    };
+    await fill("member");
+    await expect(follow("member")).rejects.toThrow("too_many_readers");
+    await fill("other");
     await expect(follow("owner")).rejects.toThrow("too_many_readers");
     for (const reader of all) reader.leave();
     await expect

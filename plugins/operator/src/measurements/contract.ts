@@ -9,16 +9,13 @@ import {
   reply,
 } from "@portico/core/contract";
 import * as v from "valibot";
-import { rangeParameters } from "../usage/contract.ts";
+import { rangeErrors, rangeParameters } from "../usage/contract.ts";
 
 /** Errors of reading measurements. */
 export const measurementsErrors = {
   ...ownerErrors("Only the instance's owner may read measurements over time"),
+  ...rangeErrors,
   ...defineErrors({
-    invalid_range: {
-      status: 400,
-      message: "A range ends after it begins, and is either a word or has its own beginning and end",
-    },
     too_many_steps: { status: 400, message: "The answer would have too many steps: ask for less time or longer steps" },
   }),
 };

@@ -12,9 +12,18 @@ import {
 } from "@portico/core/contract";
 import * as v from "valibot";
 
+/** Errors of a time that a query names. */
+export const rangeErrors = defineErrors({
+  invalid_range: {
+    status: 400,
+    message: "A range ends after it begins, and is either a word or has its own beginning and end",
+  },
+});
+
 /** Errors of reading usage. */
 export const usageErrors = {
   ...accessErrors,
+  ...rangeErrors,
   ...defineErrors({
     too_many_groups: {
       status: 400,
@@ -22,10 +31,6 @@ export const usageErrors = {
     },
     user_required: { status: 403, message: "A token without a user cannot read usage" },
     not_yours: { status: 403, message: "Members may read only their own usage" },
-    invalid_range: {
-      status: 400,
-      message: "A range ends after it begins, and is either a word or has its own beginning and end",
-    },
   }),
 };
 

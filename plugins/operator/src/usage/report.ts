@@ -65,6 +65,12 @@ export async function readTable(
   };
 }
 
+/** What a table compares with the time before: the cost if the instance knows prices, and otherwise what the shares are of. */
+export function comparedAmount({ currency, shareOf }: Pick<UsageTable, "currency" | "shareOf">, sums: UsageSumsShown): number {
+  if (currency !== undefined) return sums.cost ?? 0;
+  return shareOf === "calls" ? sums.calls : tokensOf(sums);
+}
+
 const NOTHING: ports.UsageSums = {
   ...{ calls: 0, refused: 0, failed: 0, unknown: 0, cost: 0, unpriced: 0 },
   ...{ inputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 0 },
@@ -80,7 +86,7 @@ function sumOf(all: readonly ports.UsageSums[]): ports.UsageSums {
   return Object.fromEntries(sums) as unknown as ports.UsageSums;
 }
 
-function tokensOf({ inputTokens, outputTokens }: ports.UsageSums): number {
+function tokensOf({ inputTokens, outputTokens }: Pick<ports.UsageSums, "inputTokens" | "outputTokens">): number {
   return inputTokens + outputTokens;
 }
 

@@ -71,8 +71,9 @@ export function createReceivedEvents({ records, agents, clock, log }: ReceivedEv
       const before = row?.value;
       const value: ReceivedEvent = {
         ...next,
-        at: toText(at),
-        firstAt: before?.firstAt ?? toText(firstAt),
+        // Another process may have written a later count already.
+        at: latest(toText(at), before?.at),
+        firstAt: earliest(toText(firstAt), before?.firstAt),
         count: (before?.count ?? 0) + count,
       };
       await stored.put(id, value, row?.version ?? "absent");
@@ -90,17 +91,24 @@ export function createReceivedEvents({ records, agents, clock, log }: ReceivedEv
       .finally(() => writing.delete(written));
     writing.add(written);
   };
-  const flush = (): void => {
+  let timer: ports.Timer | undefined;
+  const writeLater = (): void => {
+    timer ??= clock.after(QUIET_MS, () => {
+      timer = undefined;
+      writeAll();
+      if (unwritten.size > 0) writeLater();
+    });
+  };
+  const writeAll = (): void => {
     for (const [key, each] of unwritten) {
       if (each.count === 0) unwritten.delete(key);
       else write({ ...each });
       each.count = 0;
     }
   };
-  const timer = setInterval(flush, QUIET_MS).unref();
   scope.onClose(async () => {
-    clearInterval(timer);
-    flush();
+    timer?.cancel();
+    writeAll();
     await Promise.all(writing);
   });
 
@@ -123,6 +131,7 @@ export function createReceivedEvents({ records, agents, clock, log }: ReceivedEv
       if (!known) {
         const first = { away, event, firstAt: now, at: now, count: 1 };
         unwritten.set(key, { ...first, count: 0 });
+        writeLater();
         return write(first);
       }
       if (known.count === 0) known.firstAt = now;
@@ -166,6 +175,15 @@ interface ReceivedQuery {
   readonly status: ReceivedStatus | undefined;
   readonly limit: number;
   readonly after: string | undefined;
+}
+
+/** ISO 8601 texts of one form are ordered as their times. */
+function latest(one: string, other = ""): string {
+  return one > other ? one : other;
+}
+
+function earliest(one: string, other = one): string {
+  return one < other ? one : other;
 }
 
 function toText(ms: number): string {

@@ -28,18 +28,23 @@ export function followApprovals({
   runtime: { waits, approvalChanges },
 }: ConversationServices): ConversationHandlers["approvalChanges"] {
   return ({ who, head, signal, say, fail }) => {
-    if (approvalChanges.isFull) throw fail.too_many_readers();
+    const caller = who.userId ?? "";
+    if (approvalChanges.isFull(caller)) throw fail.too_many_readers();
     const look = async () => {
       if (who.role !== "owner" && who.userId === undefined) return { ids: [], hasMore: false };
       const { items, next } = await waits.open(who.role === "owner" ? undefined : who.userId, FOLLOWED_APPROVALS, undefined);
-      return { ids: items.map(({ runId, callId }) => approvalId(runId, callId)), hasMore: next !== undefined };
+      // A call may wait again, with other arguments.
+      return {
+        ids: items.map(({ runId, callId, askedAt }) => `${approvalId(runId, callId)} ${askedAt}`),
+        hasMore: next !== undefined,
+      };
     };
     return (async function* () {
       yield { retryMs: RECONNECT_MS };
       const known = head.header("last-event-id");
       // A reader whose token has ended is told nothing more.
       const until = who.ended ? AbortSignal.any([signal, who.ended]) : signal;
-      for await (const { id, count, hasMore } of approvalChanges.follow({ look, known, signal: until }))
+      for await (const { id, count, hasMore } of approvalChanges.follow({ look, known, signal: until, caller }))
         yield { ...say["approvals:changed"]({ waiting: count, hasMore }), id };
     })();
   };

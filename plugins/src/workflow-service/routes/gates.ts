@@ -26,11 +26,14 @@ export function listGates(services: WorkflowServices): WorkflowHandlers["gates"]
 export function followGates(services: WorkflowServices): WorkflowHandlers["gateChanges"] {
   const { gateChanges } = services.runtime;
   return ({ head, signal, say, fail }) => {
-    if (gateChanges.isFull) throw fail.too_many_readers();
+    if (gateChanges.isFull()) throw fail.too_many_readers();
     const look = async (): Promise<ListLook> => {
       const canRead = await readerOf(services, signal);
       const { items, next } = await findRuns(services, WAITING, { limit: FOLLOWED_GATES, canRead });
-      const ids = items.flatMap(({ runId, gates = [] }) => gates.map(({ nodeId }) => `${runId}/${nodeId}`));
+      // A node that is repeated waits again.
+      const ids = items.flatMap(({ runId, gates = [] }) =>
+        gates.map(({ nodeId, requestedAt }) => `${runId}/${nodeId} ${requestedAt}`),
+      );
       return { ids, hasMore: next !== undefined };
     };
     return (async function* () {
