@@ -4,6 +4,13 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findChromium, useChromium } from "../../browser/chromium.ts";
 import { findingsInEveryLook, type OpenConsole, openConsole } from "../../browser/console.ts";
 
+/** One empty page. */
+const SMALL_PDF = `%PDF-1.4
+1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj
+2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj
+3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 100]>>endobj
+trailer<</Root 1 0 R>>`;
+
 describe.skipIf(findChromium() === undefined)("agents in the web console", () => {
   const browser = useChromium();
   let opened: OpenConsole;
@@ -147,7 +154,7 @@ describe.skipIf(findChromium() === undefined)("agents in the web console", () =>
   });
 
   it("a picture is opened large, a text is shown, and every other file is saved", async () => {
-    const paper = { name: "paper.pdf", mimeType: "application/pdf", buffer: Buffer.from("%PDF-1.7") };
+    const paper = { name: "paper.zip", mimeType: "application/zip", buffer: Buffer.from("PK") };
     const table = { name: "table.csv", mimeType: "application/octet-stream", buffer: Buffer.from("a,b\n1,<i>2</i>") };
     await page().locator("input[type=file]").setInputFiles([paper, table]);
     await page().getByRole("button", { name: "Remove table.csv" }).waitFor();
@@ -170,11 +177,35 @@ describe.skipIf(findChromium() === undefined)("agents in the web console", () =>
     const [kept] = await Promise.all([
       page().waitForEvent("download"),
       messages()
-        .getByRole("button", { name: /^Download paper\.pdf/ })
+        .getByRole("button", { name: /^Download paper\.zip/ })
         .click(),
     ]);
-    expect(kept.suggestedFilename()).toBe("paper.pdf");
+    expect(kept.suggestedFilename()).toBe("paper.zip");
     expect(await dialog.count()).toBe(0);
+  });
+
+  it("a PDF opens in the browser's viewer in a new tab that cannot reach the console, never as a page with scripts, and is saved without a tab", async () => {
+    const script = "<!doctype html><script>document.title = 'ran'; opener.document.title = 'reached'</script>";
+    const pdf = (name: string, text: string) => ({ name, mimeType: "application/pdf", buffer: Buffer.from(text) });
+    await page()
+      .locator("input[type=file]")
+      .setInputFiles([pdf("real.pdf", SMALL_PDF), { ...pdf("script.pdf", script), mimeType: "text/html" }]);
+    await page().getByRole("button", { name: "Remove script.pdf" }).waitFor();
+    await expect.poll(() => page().getByRole("progressbar").count()).toBe(0);
+    await sayAndWait("Two PDFs", "You said: Two PDFs");
+    const file = (name: string) => messages().getByRole("button", { name: `Open ${name}` });
+    for (const name of ["real.pdf", "script.pdf"]) {
+      const [tab] = await Promise.all([page().context().waitForEvent("page"), file(name).click()]);
+      expect(tab.url()).toMatch(/^blob:/);
+      // The viewer is another site than the console.
+      await expect.poll(() => tab.frames().map((frame) => new URL(frame.url()).protocol)).toContain("chrome-extension:");
+      expect(await tab.evaluate(() => [opener, document.title, document.contentType])).toEqual([null, "", "application/pdf"]);
+      await tab.close();
+    }
+    expect(await page().title()).not.toBe("reached");
+    await page().evaluate(() => void (window.open = () => null));
+    const [saved] = await Promise.all([page().waitForEvent("download"), file("real.pdf").click()]);
+    expect(saved.suggestedFilename()).toBe("real.pdf");
   });
 
   it("formulas are MathML, money and invalid formulas are text, and the library comes with the first formula", async () => {
