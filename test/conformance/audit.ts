@@ -139,6 +139,25 @@ export function auditConformance(name: string, make: () => AuditSubject | Promis
       }
     });
 
+    it("finds the entries of callers at an address, or at addresses that begin so, with few queries also for short pages", async () => {
+      const from = async (address: string | undefined, object: string) => {
+        await audit.record({ action: "a", object, who: { role: "owner", ...(address !== undefined && { address }) } });
+        await subject.pass(1);
+      };
+      await from("2001:DB8::1", "six");
+      await from("192.0.2.1", "early");
+      for (let at = 0; at < 60; at++) await from(at === 0 ? undefined : "198.51.100.7", `other-${at}`);
+      await from("192.0.2.15", "late");
+      const found = async (address: string, limit: number) => (await all({ address, limit })).map(({ object }) => object);
+      for (const limit of [1, 2, 100]) {
+        expect(await found("192.0.2.", limit)).toEqual(["late", "early"]);
+        expect(await found("192.0.2.15", limit)).toEqual(["late"]);
+        expect(await found("2001:db8::", limit)).toEqual(["six"]);
+        expect(await found("0.2.1", limit)).toEqual([]);
+      }
+      expect((await audit.read({ address: "2001:db8::1", limit: 1 })).items).toMatchObject([{ object: "six" }]);
+    });
+
     it("goes on where a page ended, while entries are added", async () => {
       for (let at = 0; at < 4; at++) {
         await audit.record(fact("a", { object: `${at}` }));

@@ -80,6 +80,8 @@ export interface AuditQuery {
   readonly userId?: string | undefined;
   /** A part of the object's id. */
   readonly object?: string | undefined;
+  /** The address of the callers, or the beginning of it: `192.0.2.`. */
+  readonly address?: string | undefined;
   /** 1-1000; default 100. */
   readonly limit?: number | undefined;
   /** `next` of the previous page of the same query. */

@@ -10,6 +10,7 @@ import { hasStore, withStores } from "./store-app.ts";
 interface AuditFlags {
   readonly since?: string | undefined;
   readonly action?: string | undefined;
+  readonly address?: string | undefined;
   readonly json?: boolean | undefined;
   readonly follow?: boolean | undefined;
 }
@@ -38,7 +39,7 @@ export async function printAudit(flags: SettingsFlags, wanted: AuditFlags): Prom
   try {
     return await withStores(settings, { needed: [ports.records] }, async (app) => {
       const audit = app.port(ports.audit);
-      const query = { action: wanted.action };
+      const query = { action: wanted.action, address: wanted.address };
       if (!wanted.follow) {
         for await (const entry of eachEntry(audit, { ...query, since }, leaving.signal)) print(entry);
         return EXIT.ok;
@@ -69,14 +70,14 @@ async function* eachEntry(audit: ports.Audit, query: ports.AuditQuery, signal: A
 /** Entries that appear, the oldest first. */
 async function* newEntries(
   audit: ports.Audit,
-  { since = 0, action }: ports.AuditQuery,
+  { since = 0, ...query }: ports.AuditQuery,
   signal: AbortSignal,
 ): AsyncIterable<ports.AuditEntry> {
   let seen = new Map<string, string>();
   let from = since;
   while (!signal.aborted) {
     const found: ports.AuditEntry[] = [];
-    for await (const entry of eachEntry(audit, { action, since: from }, signal)) if (!seen.has(entry.id)) found.push(entry);
+    for await (const entry of eachEntry(audit, { ...query, since: from }, signal)) if (!seen.has(entry.id)) found.push(entry);
     for (const entry of found.toReversed()) {
       seen.set(entry.id, entry.at);
       yield entry;

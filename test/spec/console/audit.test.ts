@@ -68,6 +68,17 @@ describe.skipIf(findChromium() === undefined)("the audit of the web console", ()
     expect(await findingsInEveryLook(page)).toEqual([]);
   });
 
+  it("finds entries by the beginning of the caller's address, and leads from an address to all its entries", async () => {
+    const { page } = opened;
+    await opened.goTo("Audit");
+    await page.getByLabel("From", { exact: true }).fill("127.0.");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => rows().filter({ hasText: "command line" }).count()).toBe(0);
+    await rows().getByRole("link", { name: "127.0.0.1", exact: true }).first().click();
+    await expect.poll(() => new URL(page.url()).hash).toBe("#/audit?address=127.0.0.1");
+    await rows().first().waitFor();
+  });
+
   it("has fields of a time that do not overlap on a screen of 1,280 pixels", async () => {
     const { page } = opened;
     await page.setViewportSize({ width: 1280, height: 860 });

@@ -428,7 +428,7 @@ describe("every route that changes something", () => {
 });
 
 describe("the audit", () => {
-  it("is only for the owner, and is documented as an extension", async () => {
+  it("is only for the owner, and is read by one documented call", async () => {
     const ask = async (headers: object) => (await call("agent", "GET", "/api/audit", undefined, headers)).status;
     expect([
       await ask({}),
@@ -436,13 +436,24 @@ describe("the audit", () => {
       await ask({ "x-agent-service-token": "nobody" }),
     ]).toEqual([200, 403, 401]);
     const { body } = await call("agent", "GET", "/openapi.json");
-    expect(body.paths["/api/audit"].get.summary).toContain("extension");
     expect(Object.keys(body.paths["/api/audit"])).toEqual(["get"]);
   });
 
   it("refuses what its contract does not know", async () => {
-    for (const query of ["limit=0", "limit=1001", "since=yesterday", "after=x", "action=A%20B", "who=ada", "userId="])
+    for (const query of ["limit=0", "limit=1001", "since=yesterday", "after=x", "action=A%20B", "who=ada", "userId=", "address="])
       expect([query, (await call("agent", "GET", `/api/audit?${query}`)).status]).toEqual([query, 400]);
+  });
+
+  it("is read by the address of the callers, or by its beginning", async () => {
+    await CHANGES["safe-tokens.issue"]!();
+    await service.run("token", "issue", "--provider", "demo");
+    const all = await entries();
+    const ofCallers = all.filter(({ who }) => who.address === "203.0.113.9");
+    expect(ofCallers.length).toBeLessThan(all.length);
+    for (const address of ["203.0.113.9", "203.0."]) expect(await entries(`&address=${address}`)).toEqual(ofCallers);
+    expect(await entries("&address=203.0.113.90")).toEqual([]);
+    const printed = (await service.run("audit", "--json", "--address", "203.0.113.")).stdout.trim().split("\n");
+    expect(printed.map((line) => JSON.parse(line))).toEqual(ofCallers);
   });
 
   it("is read by action, by time and in pages", async () => {

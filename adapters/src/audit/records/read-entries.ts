@@ -12,11 +12,13 @@ const DAY_MS = 24 * 60 * 60_000;
 const MOST_DAYS = 400;
 /** Queries of one page that looks for few of many entries. */
 const MOST_QUERIES = 40;
+/** Entries of each of these queries, also for a short page. */
+const LEAST_SEARCHED = 100;
 
 /** Entries, the newest first: day by day, from the last day of the query to the first. */
 export async function readEntries(
   entries: ports.Collection<StoredEntry>,
-  { since, until, action, userId, object, limit = 100, after }: ports.AuditQuery,
+  { since, until, action, userId, object, address, limit = 100, after }: ports.AuditQuery,
 ): Promise<ports.AuditPage> {
   if (!Number.isInteger(limit) || limit < 1 || limit > 1000) throw new RangeError("A page has 1-1000 entries");
   const [from, to] = [since, until].map((ms) => (ms === undefined ? undefined : new Date(ms).toISOString()));
@@ -25,19 +27,27 @@ export async function readEntries(
   const firstDay = later(from && dayOf(from), oldest.day);
   let place = after === undefined ? { day: earlier(to && dayOf(to), newest.day) } : readAuditCursor(after);
   const items: ports.AuditEntry[] = [];
-  const isSearch = userId !== undefined || object !== undefined;
-  const isWanted = ({ object: id = "", who }: StoredEntry) =>
-    (userId === undefined || who.userId === userId) && (object === undefined || id.includes(object));
+  const isSearch = userId !== undefined || object !== undefined || address !== undefined;
+  const start = address?.toLowerCase();
+  const isWanted = ({ object: id = "", who, at }: StoredEntry) =>
+    // Of the last day, entries after `until` are passed over.
+    (to === undefined || at < to) &&
+    (userId === undefined || who.userId === userId) &&
+    (object === undefined || id.includes(object)) &&
+    (start === undefined || who.address?.toLowerCase().startsWith(start) === true);
   for (let days = 0, queries = 0; days < MOST_DAYS; queries++) {
     // A search asks for at least half a page, so that the end of a page takes no query for each entry.
     if (isSearch && (queries === MOST_QUERIES || items.length * 2 > limit)) break;
     if (place.day < firstDay) return { items, next: undefined };
-    const page = await pageOf(entries, place, { action, limit: limit - items.length });
+    const missing = limit - items.length;
+    let page = await pageOf(entries, place, { action, limit: isSearch ? Math.max(missing, LEAST_SEARCHED) : missing });
+    const last = page.items.flatMap(({ value }, at) => (isWanted(value) ? [at] : []))[missing - 1];
+    // Only the store can continue at an entry, and only at the last one of a query.
+    if (last !== undefined && last + 1 < page.items.length) page = await pageOf(entries, place, { action, limit: last + 1 });
     for (const { id, value } of page.items) {
       const { day: _day, ...entry } = value;
       if (from !== undefined && entry.at < from) return { items, next: undefined };
-      // Of the last day, entries after `until` are passed over.
-      if ((to === undefined || entry.at < to) && isWanted(value)) items.push({ id, ...entry });
+      if (isWanted(value)) items.push({ id, ...entry });
     }
     if (page.next === undefined) days++;
     place = page.next === undefined ? { day: dayBefore(place.day) } : { day: place.day, after: page.next };

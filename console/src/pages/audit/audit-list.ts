@@ -10,6 +10,7 @@ export const AUDIT_FILTERS: readonly RunFilter[] = [
   { name: "action", title: "Action", placeholder: "safe-token.issue", maxlength: 64 },
   { name: "userId", title: "User", maxlength: 512 },
   { name: "object", title: "Object", placeholder: "A part of its ID", maxlength: 512 },
+  { name: "address", title: "From", placeholder: "192.0.2.", maxlength: 64 },
   ...timeFilters("since", "until").map((filter) => (filter.name === "since" ? { ...filter, title: "Time" } : filter)),
 ];
 
@@ -60,14 +61,25 @@ export const AUDIT_COLUMNS: readonly RunColumn<AuditEntry>[] = [
       return {
         as: "text",
         text: `${userId} (${name.toLowerCase()})`,
-        href: `${routeTo("audit")}?${new URLSearchParams({ userId })}`,
+        href: entriesWith({ userId }),
       };
     },
   },
   { id: "credential", title: "Credential", isShown: "if", cell: ({ who }) => textOf(who.tokenId) },
-  { id: "address", title: "From", isShown: "unless", cell: ({ who }) => textOf(who.address) },
+  {
+    id: "address",
+    title: "From",
+    isShown: "unless",
+    cell: ({ who: { address } }) =>
+      address === undefined ? undefined : { as: "text", text: address, href: entriesWith({ address }) },
+  },
   { id: "at", title: "When", align: "end", isShown: "unless", cell: ({ at }) => ({ as: "time", at }) },
 ];
+
+/** The page with the entries that match. */
+function entriesWith(filters: Readonly<Record<string, string>>): string {
+  return `${routeTo("audit")}?${new URLSearchParams(filters)}`;
+}
 
 function textOf(text: string | undefined) {
   return text === undefined ? undefined : ({ as: "text", text } as const);

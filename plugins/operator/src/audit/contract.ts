@@ -48,6 +48,8 @@ export const auditContract = defineContract(
         userId: v.optional(v.pipe(v.string(), v.nonEmpty(), maxCharacters(512))),
         /** A part of the object's id. */
         object: v.optional(v.pipe(v.string(), v.nonEmpty(), maxCharacters(512))),
+        /** The address of the callers, or the beginning of it. */
+        address: v.optional(v.pipe(v.string(), v.nonEmpty(), maxCharacters(64))),
         limit: v.optional(v.pipe(v.string(), v.regex(/^[1-9]\d{0,3}$/), v.transform(Number), v.maxValue(1000)), "100"),
         after: v.optional(v.pipe(v.string(), maxCharacters(2048))),
       }),
