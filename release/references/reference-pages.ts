@@ -9,6 +9,7 @@ import { logReference } from "./reference/log-lines.ts";
 import { metricReference } from "./reference/metrics.ts";
 import { settingsReference } from "./reference/settings.ts";
 import { code } from "./reference/table.ts";
+import { workflowNodeReference } from "./workflows.ts";
 
 interface ReferencePage {
   readonly title: string;
@@ -60,6 +61,13 @@ const PAGES: Readonly<Record<string, ReferencePage>> = {
     lists: "All commands of `portico`",
     explained: "[Operations](../operations.md)",
     write: commandReference,
+  },
+  "workflow-nodes": {
+    title: "Kinds of workflow nodes",
+    lists: "All kinds of nodes that a workflow definition can use, with their fields",
+    explained:
+      "[Workflow definitions](../workflow-definitions.md#nodes), [outputs and errors](../ports/workflow-nodes.md#adapters)",
+    write: async () => (await workflowNodeReference()).replaceAll(/^### /gm, "## "),
   },
   "exit-codes": {
     title: "Exit codes",

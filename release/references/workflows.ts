@@ -7,14 +7,9 @@ import { platformSchema } from "../../presets/src/settings/platform.ts";
 import { rewritePage, withMarkedPart } from "./marked-part.ts";
 import { publishedSchemaText, writePublishedSchema } from "./published-schema.ts";
 
-const NODE_MARKS = [
-  "<!-- Kinds of nodes: generated from their schemas by `npm run docs:workflow`; edit the schemas. -->",
-  "<!-- End of the kinds of nodes. -->",
-] as const;
-
-/** Updates the kinds of nodes in the page. Throws if a mark is missing. */
-export async function withNodeReference(page: string): Promise<string> {
-  return withMarkedPart(page, NODE_MARKS, nodeReference(await described()));
+/** All kinds of nodes with their fields, for their page of the reference. */
+export async function workflowNodeReference(): Promise<string> {
+  return nodeReference(await described());
 }
 
 const FUNCTIONS_MARKS = [
@@ -32,7 +27,7 @@ export async function publishedSchema(): Promise<string> {
   return publishedSchemaText("workflow-definition", definitionJsonSchema(await described()));
 }
 
-/** The kinds of nodes that the page and the published schema describe: the kinds of an instance with default settings. */
+/** The kinds of nodes that the reference and the published schema describe: the kinds of an instance with default settings. */
 async function described(): Promise<ReadonlyMap<string, ports.NodeRules>> {
   // The documentation must not depend on this machine.
   const settings = v.parse(platformSchema, { autoProviders: false });
@@ -41,7 +36,6 @@ async function described(): Promise<ReadonlyMap<string, ports.NodeRules>> {
 }
 
 if (import.meta.main) {
-  await rewritePage("workflow-definitions.md", withNodeReference);
   await rewritePage("workflow-functions.md", withFunctionReference);
   writePublishedSchema("workflow-definition", await publishedSchema());
 }

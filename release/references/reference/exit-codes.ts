@@ -6,8 +6,11 @@ import { table } from "./table.ts";
 export function exitCodeReference(): string {
   const source = readFileSync(new URL("../../../presets/cli/src/exit-codes.ts", import.meta.url), "utf8");
   const comments = new Map(
-    [...source.matchAll(/\/\*\* (.+) \*\/\n {2}(\w+): \d+,/g)].map(([, comment = "", name = ""]) => [name, comment]),
+    [...source.matchAll(/\/\*\*((?:(?!\*\/)[^])*)\*\/\n {2}(\w+): \d+,/g)].map(([, comment = "", name = ""]) => [
+      name,
+      comment.replaceAll(/^\s*\* ?/gm, "").trim(),
+    ]),
   );
-  const rows = Object.entries(EXIT).map(([name, exitCode]) => [String(exitCode), comments.get(name) ?? "The command worked."]);
+  const rows = Object.entries(EXIT).map(([name, exitCode]) => [String(exitCode), comments.get(name) ?? ""]);
   return table(["Code", "Meaning"], rows);
 }
