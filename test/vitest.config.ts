@@ -20,7 +20,7 @@ const SERVERS = [
   "spec/mcp/calls-at-once.test.ts",
   "spec/deploy/{formats,systemd,kubernetes,proxies,proxy-of-cluster}.test.ts",
   "spec/clouds/vendor-sdks-*.test.ts",
-  "spec/docs/troubleshooting.test.ts",
+  "spec/docs/{site,troubleshooting}.test.ts",
   "spec/telemetry/{log-line-schema,monitoring,otlp}.test.ts",
   "spec/usage/ended-work.test.ts",
   "spec/workflow-service/{large-runs,secrets-at-rest}.test.ts",

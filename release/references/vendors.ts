@@ -32,7 +32,7 @@ function row(head: readonly string[], rule: KnownRule): string {
   const { because, source, chat, messages, ...others } = rule;
   const set = [chat, messages, others].flatMap((each) => Object.entries(each ?? {}));
   const differs = set.map(([key, value]) => `\`${key}: ${String(value)}\``).join(", ");
-  return `| ${[...head, differs, because, source.split(", ").map(linked).join(", ")].join(" | ")} |`;
+  return `| ${[...head, differs, because.replaceAll("<", "&lt;"), source.split(", ").map(linked).join(", ")].join(" | ")} |`;
 }
 
 /** An issue or a page as a link. */

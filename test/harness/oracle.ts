@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url";
 const root = resolve(import.meta.dirname, "../..");
 
 /** Folders with tools that `npm ci` of the repository does not install. */
-export type ToolsFolder = "playground/nitro" | "release" | "test/oracles" | "test/runtimes";
+export type ToolsFolder = "playground/nitro" | "release" | "release/site" | "test/oracles" | "test/runtimes";
 
 /**
  * Whether a folder's tools are installed. Tests that need them are skipped without them, and a line says so. If `CI` is set, missing tools

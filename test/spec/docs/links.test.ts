@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
+import { CONTENTS, pagesOf } from "../../../release/site/contents.ts";
 import { root } from "../../rooms/repository.ts";
 import { type Page, readPages } from "./pages.ts";
 
@@ -26,6 +27,19 @@ describe("links between pages", () => {
     };
     visit("README.md");
     expect(pages.map(({ file }) => file).filter((file) => file.startsWith("docs/") && !reached.has(file))).toEqual([]);
+  });
+});
+
+describe("the contents of the site", () => {
+  it("are a path, and name each page once", () => {
+    const parts = ["Start", "Concepts", "Guides", "Areas", "Operate", "Extend", "Reference", "Compare"];
+    expect(CONTENTS.map(({ title }) => title)).toEqual(parts);
+    const listed = pagesOf();
+    expect(listed.filter((file, at) => listed.indexOf(file) !== at)).toEqual([]);
+    // Readmes inside of folders of sources and of the playground are for readers of these files.
+    const files = pages.map(({ file }) => file).filter((file) => !/^(?:plugins\/src|playground)\//.test(file));
+    expect(files.length).toBeGreaterThan(80);
+    expect(files.filter((file) => !listed.includes(file))).toEqual([]);
   });
 });
 
