@@ -194,7 +194,7 @@ describe.skipIf(findChromium() === undefined)("workflows in the web console", ()
     const problems = dialog.locator(".problem");
     await expect
       .poll(() => problems.allTextContents())
-      .toEqual(["must NOT have fewer than 3 characters", "1: must be integer", "must be >= 1"]);
+      .toEqual(["Title must have at least 3 characters", "1: must be a whole number", "copies must be at least 1"]);
     expect(await field("Title").getAttribute("aria-invalid")).toBe("true");
     expect(await findingsInEveryLook(page)).toEqual([]);
     await field("Title").fill("Spring");

@@ -98,7 +98,7 @@ describe("an approval link (open points 14)", () => {
     const { runId, path } = await linked(service, hook);
     const { status, text } = await send(service, path, { decision: "approve", "value.copies": "0", "value.note": '<i>"' });
     expect(status).toBe(400);
-    expect(text).toContain("must be &#62;= 1");
+    expect(text).toContain("must be at least 1");
     expect(text).toContain('value="&#60;i&#62;&#34;"');
     for (const fields of [
       { decision: "approve", "value.audience": "{" },

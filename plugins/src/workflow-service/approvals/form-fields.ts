@@ -3,6 +3,7 @@ import { isRecord } from "@portico/core/contract";
 import type { JsonSchema } from "../definition/definition.ts";
 import { setOwn } from "../expressions/set-own.ts";
 import type { SchemaFault } from "../definition/schema-check.ts";
+import { plainFault } from "./plain-fault.ts";
 
 /** One property of an object schema as a control of a page. Properties without a suitable control are written as JSON. */
 export interface FormField {
@@ -78,18 +79,11 @@ export function faultsByField(
     const field = known.has(first) ? first : known.has("") ? "" : undefined;
     const place = field === first ? inner.join("/") : path;
     const title = fields.find(({ name }) => name === field)?.title;
-    const sentence = sentenceOf(message, place, title);
+    const sentence = plainFault(message, place, title);
     const before = found.get(field);
     found.set(field, before === undefined ? sentence : `${before}; ${sentence}`);
   }
   return found;
-}
-
-/** Validators say of what is missing only that it must be there. */
-function sentenceOf(message: string, place: string, title: string | undefined): string {
-  const subject = place === "" ? title : place;
-  if (subject !== undefined && message.startsWith("must have required property")) return `${subject} is needed`;
-  return place === "" ? message : `${place}: ${message}`;
 }
 
 function pointerTo(name: string): string {
