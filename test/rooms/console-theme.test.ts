@@ -81,7 +81,8 @@ describe("the theme of the web console", () => {
   it("the focus ring is seen on everything that it surrounds", () => {
     const around = ["page", "panel", "inset", "raised", "hover"];
     for (const on of around) expect(lowPairs(on, ["accent"], RING_RATIO)).toEqual([]);
-    expect(read("console/src/styles/base.css")).toMatch(/:focus-visible \{\s*outline: 2px solid var\(--accent\);/);
+    expect(read(TOKENS)).toContain("--ring: 2px solid var(--accent);");
+    expect(read("console/src/styles/base.css")).toMatch(/:focus-visible \{\s*outline: var\(--ring\);/);
   });
 
   it("colours are written in the tokens alone", () => {
@@ -91,6 +92,15 @@ describe("the theme of the web console", () => {
         : [...style.matchAll(/#[\da-f]{3,8}\b|\b(?:rgba?|hsla?|oklch|oklab)\(|:\s*(?:white|black)\b/gi)].map(
             ([colour]) => `${file}: ${colour}`,
           ),
+    );
+    expect(written).toEqual([]);
+  });
+
+  it("focus rings are written in the tokens alone", () => {
+    const written = styles.flatMap(({ file, style }) =>
+      [...style.matchAll(/\boutline(?:-\w+)?:\s*([^;}]+)/g)]
+        .filter(([, value]) => file !== TOKENS && !/^(?:none|var\(--ring(?:-[a-z-]+)?\))\s*$/.test(value!))
+        .map(([found]) => `${file}: ${found}`),
     );
     expect(written).toEqual([]);
   });

@@ -16,7 +16,7 @@ export const look = EditorView.theme({
   },
   "&.cm-focused": { outline: "none" },
   // The class follows the focus some milliseconds later.
-  "&:has(.cm-content:focus)": { outline: "2px solid var(--accent)", outlineOffset: "-1px" },
+  "&:has(.cm-content:focus)": { outline: "var(--ring)", outlineOffset: "var(--ring-on-line)" },
   ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.6", overflow: "auto" },
   ".cm-content": { padding: "10px 0", caretColor: "var(--text)" },
   ".cm-cursor, .cm-dropCursor": { borderLeftColor: "var(--text)" },
