@@ -6,6 +6,7 @@ import { commandReference } from "./reference/command-line.ts";
 import { eventReference } from "./reference/events.ts";
 import { exitCodeReference } from "./reference/exit-codes.ts";
 import { logReference } from "./reference/log-lines.ts";
+import { portReference } from "./reference/port-interfaces.ts";
 import { metricReference } from "./reference/metrics.ts";
 import { settingsReference } from "./reference/settings.ts";
 import { code } from "./reference/table.ts";
@@ -87,6 +88,12 @@ const PAGES: Readonly<Record<string, ReferencePage>> = {
     explained: "[Observability](../observability.md#metrics), [what to monitor](../operations.md#what-to-monitor)",
     write: metricReference,
   },
+  ports: {
+    title: "Ports: functions and their rules",
+    lists: "All functions of the ports, with the rules that their doc comments say",
+    explained: "[Ports](../ports/README.md)",
+    write: portReference,
+  },
   "audit-actions": {
     title: "Actions of the audit",
     lists: "All actions that the audit records",
@@ -110,10 +117,7 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
   const list = Object.entries(PAGES).map(
     ([name, { title, lists }]) => `- [${title}](${name}.md): ${lists.replace(/^All/, "all")}.`,
   );
-  const others = [
-    "- [Ports](../ports/README.md): the interfaces between areas and adapters.",
-    "- [Vendors](../vendors.md): what is known of model vendors.",
-  ];
+  const others = ["- [Vendors](../vendors.md): what is known of model vendors."];
   const index = `# Reference\n\nThese pages are generated from the code by ${code("npm run docs:reference")}. A test compares them with it.\n\n${[...list, ...others].join("\n")}\n`;
   return new Map([["README.md", index], ...texts]);
 }

@@ -41,6 +41,8 @@ describe("docs/reference", () => {
       "command-line.md": ["portico token issue --provider ID [--label TEXT]"],
       "exit-codes.md": ["| 78 | The configuration is invalid"],
       "log-lines.md": ["| `callerRequestId` |"],
+      "ports.md": ["## blobs", "| `put()` | Store the bytes of the source", "`WorkContext`: The services"],
+      "workflow-nodes.md": ["## `human_gate`"],
     };
     for (const [name, rows] of Object.entries(expected)) for (const row of rows) expect(pages.get(name), name).toContain(row);
   });
