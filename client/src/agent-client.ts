@@ -4,7 +4,7 @@ import { attachmentsMediaContract } from "@portico/plugins/attachments-media/con
 import { conversationsRunsContract } from "@portico/plugins/conversations-runs/contract";
 import { io } from "socket.io-client";
 import { type Approval, type ApprovalDecision, type DecidedApproval, eachApproval, type ToolConsent } from "./approvals.ts";
-import { findRuns, type Run, type RunSearch } from "./find-runs.ts";
+import { countRuns, findRuns, type Run, type RunCounts, type RunSearch } from "./find-runs.ts";
 import { OpenQuery, type Query, type QueryMessage, type QueryStarted } from "./query.ts";
 import { randomId } from "./random-id.ts";
 import { afterFailure, afterLookup, pauseMs } from "./recovery.ts";
@@ -125,6 +125,11 @@ export interface AgentClient extends AsyncDisposable {
    * and with the signal's reason.
    */
   findRuns(search: RunSearch): AsyncIterable<Run>;
+  /**
+   * Count the runs that a search finds, by outcome, and by agent and cause. The newest are counted: `complete` is false if older runs match,
+   * too. Rejects with CallFailed, and with the signal's reason.
+   */
+  countRuns(search: RunSearch): Promise<RunCounts>;
   /**
    * The calls of tools that wait for a person's decision, the oldest first. An owner sees all of them, a member those of its own runs. The
    * iteration reads further pages while it goes on. Rejects with CallFailed, and with the signal's reason.
@@ -340,6 +345,10 @@ class Connection implements AgentClient {
 
   findRuns(search: RunSearch): AsyncIterable<Run> {
     return findRuns(this.calls, search);
+  }
+
+  countRuns(search: RunSearch): Promise<RunCounts> {
+    return countRuns(this.calls, search);
   }
 
   waitingApprovals(options: Pick<UploadOptions, "signal"> = {}): AsyncIterable<Approval> {

@@ -26,15 +26,36 @@ export interface RunSearch {
 /** A run as the service shows it. */
 export type Run = CallResult<(typeof conversationsRunsContract)["run"]>;
 
+/** How many runs a search finds. */
+export type RunCounts = CallResult<(typeof conversationsRunsContract)["countRuns"]>;
+
+type Calls = Client<typeof conversationsRunsContract>;
+
 const PAGE = "50";
 
 /** Reads page after page, also pages that are empty and have a next one. */
-export async function* findRuns(
-  calls: Pick<Client<typeof conversationsRunsContract>, "searchRuns">,
-  { words, status, outcome, reason, endedFrom, from, before, agentId, userId, background, signal }: RunSearch,
-): AsyncGenerator<Run, void> {
-  const query = {
-    limit: PAGE,
+export async function* findRuns(calls: Pick<Calls, "searchRuns">, search: RunSearch): AsyncGenerator<Run, void> {
+  const query = { limit: PAGE, ...criteriaOf(search) };
+  let after: string | undefined;
+  do {
+    const page = await calls.searchRuns({
+      query: { ...query, ...(after !== undefined && { after }) },
+      ...(search.signal && { signal: search.signal }),
+    });
+    yield* page.runs;
+    after = page.next;
+  } while (after !== undefined);
+}
+
+/** Counts the runs that a search finds. */
+export function countRuns(calls: Pick<Calls, "countRuns">, search: RunSearch): Promise<RunCounts> {
+  return calls.countRuns({ query: criteriaOf(search), ...(search.signal && { signal: search.signal }) });
+}
+
+/** The parameters of the query. */
+function criteriaOf(search: RunSearch) {
+  const { words, status, outcome, reason, endedFrom, from, before, agentId, userId, background } = search;
+  return {
     ...(words !== undefined && { q: words }),
     ...(status !== undefined && { status }),
     ...(outcome !== undefined && { outcome }),
@@ -46,13 +67,4 @@ export async function* findRuns(
     ...(userId !== undefined && { user_id: userId }),
     ...(background !== undefined && { background: String(background) }),
   };
-  let after: string | undefined;
-  do {
-    const page = await calls.searchRuns({
-      query: { ...query, ...(after !== undefined && { after }) },
-      ...(signal && { signal }),
-    });
-    yield* page.runs;
-    after = page.next;
-  } while (after !== undefined);
 }

@@ -19,7 +19,7 @@ export type {
   DecidedApproval,
   ToolConsent,
 } from "./approvals.ts";
-export type { Run, RunSearch } from "./find-runs.ts";
+export type { Run, RunCounts, RunSearch } from "./find-runs.ts";
 export type { Query, QueryEnd, QueryMessage, QueryStarted } from "./query.ts";
 export { requestDigest } from "./request-digest.ts";
 export type { FollowUp, QueryOptions } from "./submission.ts";

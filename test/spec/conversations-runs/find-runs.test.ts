@@ -411,6 +411,15 @@ describe("client.findRuns", () => {
     expect(await none[Symbol.asyncIterator]().next()).toEqual({ done: true, value: undefined });
   });
 
+  it("has a brother that counts the runs of the same search", async () => {
+    await using client = connectAgent({ baseURL: service.url, token: TOKENS.owner });
+    const { total, outcomes } = await client.countRuns({ userId: "bulk", words: "common", outcome: "failed" });
+    expect(total).toBe(bulkIds(({ status }) => status === "failed").length);
+    expect(outcomes).toEqual({ failed: total });
+    const signal = AbortSignal.abort(new Error("left"));
+    await expect(client.countRuns({ signal })).rejects.toThrow("left");
+  });
+
   it("separates background runs from others", async () => {
     await using client = connectAgent({ baseURL: service.url, token: TOKENS.owner });
     const of = async (background: boolean) => {

@@ -227,6 +227,34 @@ describe("portico workflow start", () => {
   });
 });
 
+describe("waiting gates", () => {
+  it("of all runs are listed with their questions and the commands that decide them", async () => {
+    folder.deploy("gated.json", gated);
+    await using service = await folder.start("workflow");
+    expect(await run("gates")).toEqual({ code: 0, stdout: "", stderr: "No gate waits for a decision.\n" });
+    const runs = [await service.trigger("gated"), await service.trigger("gated")];
+    for (const runId of runs) await service.until("gated", runId, "waiting_human");
+    const listed = jsonLines((await run("gates", "--json")).stdout.replaceAll(/\s*\n\s*/g, ""))[0] as any;
+    expect(listed.map((each: any) => [each.runId, each.workflowId, each.gate.nodeId])).toEqual(
+      runs.toReversed().map((runId) => [runId, "gated", "ok"]),
+    );
+    const at = ["--url", service.url("workflow")];
+    const { stdout } = await run("gates", ...at);
+    expect(stdout).not.toContain("\u009b");
+    for (const runId of runs) {
+      expect(stdout).toMatch(
+        new RegExp(`Go on\\?: Shall it\\?.*\n {2}Workflow: +gated\n {2}Run: +${runId}\n {2}Node: +ok\n {2}Asked: `),
+      );
+      expect(stdout).toContain(`\n  portico workflow reject ${runId} --node ok ${at.join(" ")}`);
+    }
+    const approve = /portico (workflow approve .*)/.exec(stdout)![1]!.replace("…", "4");
+    expect(approve).toContain("--values '{ \"severity\": 4 }'");
+    expect((await run("approve", runs[1]!, "--node", "ok", "--values", '{ "severity": 4 }')).code).toBe(0);
+    await service.until("gated", runs[1]!, "completed");
+    expect((await run("gates")).stdout).not.toContain(runs[1]);
+  });
+});
+
 describe("following a run", () => {
   it("prints every node, the decisions at gates and the outputs, and ends with 0 when the run has completed", async () => {
     folder.deploy("gated.json", gated);

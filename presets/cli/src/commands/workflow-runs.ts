@@ -134,6 +134,21 @@ export const runsCommand = defineCommand({
   },
 });
 
+export const gatesCommand = defineCommand({
+  meta: { name: "gates", description: "List the gates that wait for a decision, those of the newest runs first" },
+  args: {
+    json: { type: "boolean", description: "Print a JSON array" },
+    ...serviceFlags,
+  },
+  async run({ args }) {
+    const [{ gateLines }, service] = await Promise.all([import("../workflows/run-lines.ts"), serviceOf(args)]);
+    const gates = await service.gates();
+    if (args.json) return printJson(gates);
+    if (gates.length === 0) return console.error("No gate waits for a decision.");
+    console.log(gates.map((each) => gateLines(each, givenFlags(args))).join("\n\n"));
+  },
+});
+
 export const showCommand = defineCommand({
   meta: { name: "show", description: "Show a run: its nodes, its outputs, and the gate at which it waits" },
   args: {

@@ -2,6 +2,7 @@ import { defineCommand } from "citty";
 import { type SettingsFlags, settingsFlags } from "../settings-flags.ts";
 import {
   followCommand,
+  gatesCommand,
   listCommand,
   printJson,
   recordCommand,
@@ -292,6 +293,7 @@ export const workflowCommand = defineCommand({
     follow: followCommand,
     runs: runsCommand,
     show: showCommand,
+    gates: gatesCommand,
     approve: approveCommand,
     reject: rejectCommand,
     cancel: cancelCommand,

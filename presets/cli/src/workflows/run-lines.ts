@@ -7,6 +7,7 @@ import type {
   ResumePlan,
   RunDetail,
   RunEvent,
+  WaitingGate,
   WorkflowSummary,
 } from "./running-service.ts";
 
@@ -150,6 +151,22 @@ export function planLines({ version, kept, repeated, changed, added, removed, do
     .filter(([, ids]) => ids.length > 0)
     .map(([word, ids]) => printable(`${`${word}:`.padEnd(11)}${ids.join(", ")}`))
     .join("\n");
+}
+
+/** A gate that waits, as text for a person. `more`: flags with which another command reaches the same service. */
+export function gateLines({ workflowId, runId, userId, gate }: WaitingGate, more: readonly string[]): string {
+  const { nodeId, requestedAt, expiresAt } = gate;
+  const facts: readonly (readonly [string, string])[] = [
+    ["Workflow", `${workflowId}${userId === undefined ? "" : `, for ${userId}`}`],
+    ["Run", runId],
+    ["Node", nodeId],
+    ["Asked", `${requestedAt}${expiresAt === undefined ? "" : `, until ${expiresAt}`}`],
+  ];
+  return [
+    gateText(gate),
+    ...facts.map(([name, value]) => `  ${`${name}:`.padEnd(10)} ${printable(value)}`),
+    ...decisionLines(gate, runId, more).map((line) => `  ${line}`),
+  ].join("\n");
 }
 
 /** A run, as text for a person. `more`: flags with which another command reaches the same service. */

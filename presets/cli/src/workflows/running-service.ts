@@ -24,6 +24,7 @@ export type DefinitionVersions = CallResult<Routes["versions"]>;
 export type DefinitionVersion = DefinitionVersions["versions"][number];
 export type FoundRuns = CallResult<Routes["searchRuns"]>;
 export type FoundRun = FoundRuns["runs"][number];
+export type WaitingGate = CallResult<Routes["gates"]>["gates"][number];
 export type RunDetail = CallResult<Routes["run"]>;
 /** One event of a run (specification 6.1). */
 export type RunEvent = EventOf<Routes["events"]["success"]["events"]>;
@@ -152,6 +153,19 @@ export async function findService(settings: PlatformSettings, given: string | un
           if (found.length >= limit) return { runs: found, next };
           cursor = next;
         }
+      }),
+    /** The gates that wait, of all workflows, those of the newest runs first. */
+    gates: (): Promise<readonly WaitingGate[]> =>
+      answered(async () => {
+        const found: WaitingGate[] = [];
+        let cursor: string | undefined;
+        do {
+          const query = { limit: String(SEARCHED_AT_ONCE), ...(cursor !== undefined && { cursor }) };
+          const page = await client.gates({ query, ...soon() });
+          found.push(...page.gates);
+          cursor = page.next;
+        } while (cursor !== undefined);
+        return found;
       }),
     run: (run: RunName, signal?: AbortSignal): Promise<RunDetail> => answered(() => detailOf(run, signal)),
     /** Takes over the run's live events from another follower. Undefined if the run has no live events. Later errors are thrown unchanged. */
