@@ -8,6 +8,7 @@ import { exitCodeReference } from "./reference/exit-codes.ts";
 import { logReference } from "./reference/log-lines.ts";
 import { portReference } from "./reference/port-interfaces.ts";
 import { metricReference } from "./reference/metrics.ts";
+import { reasonReference } from "./reference/reasons.ts";
 import { settingsReference } from "./reference/settings.ts";
 import { code } from "./reference/table.ts";
 import { workflowNodeReference } from "./workflows.ts";
@@ -93,6 +94,12 @@ const PAGES: Readonly<Record<string, ReferencePage>> = {
     lists: "All functions of the ports, with the rules that their doc comments say",
     explained: "[Ports](../ports/README.md)",
     write: portReference,
+  },
+  reasons: {
+    title: "Reasons of turns",
+    lists: "All reasons for which turns are interrupted or completed",
+    explained: "[Conversations and runs](../areas/conversations-runs.md#submit-and-watch)",
+    write: reasonReference,
   },
   "audit-actions": {
     title: "Actions of the audit",

@@ -117,7 +117,7 @@ export const CONTENTS: readonly Part[] = [
       ...["agent-service", "workflow-service", "model-proxy", "events", "configuration", "command-line", "workflow-nodes"].map(
         (name) => `docs/reference/${name}.md`,
       ),
-      ...["exit-codes", "log-lines", "metrics", "ports", "audit-actions"].map((name) => `docs/reference/${name}.md`),
+      ...["exit-codes", "log-lines", "metrics", "ports", "reasons", "audit-actions"].map((name) => `docs/reference/${name}.md`),
       ["docs/api.md", "API"],
       "docs/websocket-protocol.md",
       "docs/workflow-functions.md",

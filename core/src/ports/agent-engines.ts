@@ -148,12 +148,20 @@ export interface TurnSummary {
   readonly messages: number;
 }
 
-/**
- * Why a completed turn ended (open points 13). `completed`: the model stopped by itself. `max_turns`: it would have called more
- * tools. `max_tokens`: its last answer was cut at the provider's limit. `refusal`: it refused to answer. `content_filter`: the
- * provider withheld the answer. `empty_answer`: it produced no text and no call.
- */
-export type TurnEnding = "completed" | "max_turns" | "max_tokens" | "refusal" | "content_filter" | "empty_answer";
+/** Why a completed turn ended (open points 13). */
+export type TurnEnding =
+  /** The model stopped by itself. */
+  | "completed"
+  /** The agent would have called more tools, but had used its `maxTurns` model calls. */
+  | "max_turns"
+  /** Its last answer reached the provider's token limit, or the context was full. */
+  | "max_tokens"
+  /** The model refused to answer. */
+  | "refusal"
+  /** The provider withheld the answer. */
+  | "content_filter"
+  /** The last answer had no text and called no tool, and the turn had sent no message with `SendUserMessage`. */
+  | "empty_answer";
 
 /** One tool call of a turn, for the record. */
 export interface TurnToolCall {

@@ -43,6 +43,7 @@ describe("docs/reference", () => {
       "log-lines.md": ["| `callerRequestId` |"],
       "ports.md": ["## blobs", "| `put()` | Store the bytes of the source", "`WorkContext`: The services"],
       "workflow-nodes.md": ["## `human_gate`"],
+      "reasons.md": ["| `user_stop` | A caller stopped it. |", "| `max_turns` |"],
     };
     for (const [name, rows] of Object.entries(expected)) for (const row of rows) expect(pages.get(name), name).toContain(row);
   });
