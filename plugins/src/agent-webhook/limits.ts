@@ -51,5 +51,8 @@ export const RECEIVED_LIMIT_MAXIMUM = 200;
 export const RECEIVED_MS = 30 * 24 * 60 * 60_000;
 /** Records of one agent that are kept, by what became of the events. Those of refused events never push out accepted ones. */
 export const KEPT_RECEIVED = { accepted: 1000, ignored: 200, refused: 200 } as const;
+/** How long a process gathers accepted events for one write, in milliseconds, and how many. */
+export const GATHER_MS = 1000;
+export const GATHERED_EVENTS = 1000;
 /** How often a process writes the count of events that were not accepted, in milliseconds. */
 export const QUIET_MS = 10_000;

@@ -35,6 +35,8 @@ describe("the list of received events", () => {
     const push = await fromGithub(github, "push", { ref: "secret-2" });
     await send(push);
     await send(push);
+    // Accepted events are listed within a second.
+    await expect.poll(async () => (await items("?status=accepted")).map(({ count }) => count)).toEqual([2, 1]);
     const [fromSender, triggered] = await items("?status=accepted");
     expect(fromSender).toMatchObject({ status: "accepted", event: "deploy", sender: "github", count: 2 });
     expect(triggered).toMatchObject({ status: "accepted", event: "deploy", count: 1 });
@@ -120,6 +122,7 @@ describe("the list of received events", () => {
 
   it("has pages, and refuses an unknown cursor, status or limit", async () => {
     for (let count = 0; count < 3; count++) await service.trigger(secret, { event: "deploy" });
+    await expect.poll(async () => (await items()).length).toBe(3);
     const first = (await received("?limit=2")).body;
     const second = (await received(`?limit=2&cursor=${encodeURIComponent(first.cursor)}`)).body;
     expect(first.items).toHaveLength(2);

@@ -1,5 +1,5 @@
-import { type ports, readPages, type Scope, writeAgain } from "@portico/core";
-import { KEPT_RECEIVED, QUIET_MS, RECEIVED_MS } from "../limits.ts";
+import { ports, readPages, type Scope, writeAgain } from "@portico/core";
+import { GATHER_MS, GATHERED_EVENTS, KEPT_RECEIVED, QUIET_MS, RECEIVED_MS } from "../limits.ts";
 
 /** What became of an event that arrived. */
 export type ReceivedStatus = "accepted" | "ignored" | "refused";
@@ -39,6 +39,8 @@ interface ReceivedEventsGiven {
 
 const HOUR_MS = 60 * 60_000;
 const PAGE = 200;
+/** Records of one write. */
+const AT_ONCE = 100;
 const STATUSES: readonly ReceivedStatus[] = ["accepted", "ignored", "refused"];
 const NEWEST = { by: "at", direction: "descending" } as const;
 
@@ -52,9 +54,10 @@ interface Unwritten {
 }
 
 /**
- * Which events arrived at the agents, without their contents. Each accepted event has a record. Those that were not accepted are counted: one
- * record for an agent, sender and reason in an hour, which a process writes once in 10 s at most. So callers without a secret cannot fill the store,
- * and cannot push out accepted events.
+ * Which events arrived at the agents, without their contents. Each accepted event has a record. It is written within a second and not before the
+ * answer, which would take a third of what a process can accept: the run of the event is durable then. Events that were not accepted are
+ * counted: one record for an agent, sender and reason in an hour, which a process writes once in 10 s at most. So callers without a secret cannot fill
+ * the store, and cannot push out accepted events.
  */
 export function createReceivedEvents({ records, agents, clock, log }: ReceivedEventsGiven, scope: Scope) {
   const stored = records.collection<ReceivedEvent>({
@@ -63,20 +66,15 @@ export function createReceivedEvents({ records, agents, clock, log }: ReceivedEv
   });
   /** By agent, sender and reason. An entry without events is quiet: the next event waits for the end of its time. */
   const unwritten = new Map<string, Unwritten>();
+  /** Accepted events that this process has not written yet, by their runs. */
+  let gathered = new Map<string, ReceivedEvent>();
   const writing = new Set<Promise<void>>();
 
-  const add = (id: string, next: Omit<ReceivedEvent, "at" | "firstAt" | "count">, { firstAt, at, count }: Counted) =>
+  const add = (id: string, next: ReceivedEvent) =>
     writeAgain(async () => {
       const row = await stored.get(id);
-      const before = row?.value;
-      const value: ReceivedEvent = {
-        ...next,
-        // Another process may have written a later count already.
-        at: latest(toText(at), before?.at),
-        firstAt: earliest(toText(firstAt), before?.firstAt),
-        count: (before?.count ?? 0) + count,
-      };
-      await stored.put(id, value, row?.version ?? "absent");
+      // Another process may have written a later count already.
+      await stored.put(id, row ? together(next, row.value) : next, row?.version ?? "absent");
     });
   /** What was counted must never change how an event is answered. */
   const failed = (agentId: string) => (error: unknown) =>
@@ -86,11 +84,29 @@ export function createReceivedEvents({ records, agents, clock, log }: ReceivedEv
     const { agentId, sender, reason, status } = away;
     // A sender's name and a code have no spaces.
     const id = [agentId, sender ?? "", reason, Math.floor(counted.firstAt / HOUR_MS)].join(" ");
-    const written = add(id, { agentId, status, reason, sender, event }, counted)
-      .catch(failed(agentId))
-      .finally(() => writing.delete(written));
-    writing.add(written);
+    keep(add(id, { agentId, status, reason, sender, event, ...toTexts(counted) }).catch(failed(agentId)));
   };
+  const keep = (written: Promise<void>): void => {
+    const kept = written.finally(() => writing.delete(kept));
+    writing.add(kept);
+  };
+  /** Usually one write for all. Those that their sender sent again are written one by one. */
+  const writeGathered = (): void => {
+    gathering?.cancel();
+    gathering = undefined;
+    const all = [...gathered];
+    gathered = new Map();
+    for (let from = 0; from < all.length; from += AT_ONCE) {
+      const some = all.slice(from, from + AT_ONCE);
+      const oneByOne = async (error: unknown): Promise<void> => {
+        if (!(error instanceof ports.RecordConflict)) throw error;
+        for (const [id, each] of some) await add(id, each);
+      };
+      const written = records.batch(some.map(([id, each]) => stored.write.put(id, each, "absent"))).catch(oneByOne);
+      keep(written.catch(failed(some[0]![1].agentId)));
+    }
+  };
+  let gathering: ports.Timer | undefined;
   let timer: ports.Timer | undefined;
   const writeLater = (): void => {
     timer ??= clock.after(QUIET_MS, () => {
@@ -109,18 +125,26 @@ export function createReceivedEvents({ records, agents, clock, log }: ReceivedEv
   scope.onClose(async () => {
     timer?.cancel();
     writeAll();
+    writeGathered();
     await Promise.all(writing);
   });
 
   return {
     /** Notes an accepted event. An event that its sender repeats has one record. */
-    async accepted(
-      { agentId, sender, event }: Pick<ReceivedEvent, "agentId" | "sender" | "event">,
-      runId: string,
-    ): Promise<void> {
+    accepted({ agentId, sender, event }: Pick<ReceivedEvent, "agentId" | "sender" | "event">, runId: string): void {
       const now = clock.now();
-      const counted = { firstAt: now, at: now, count: 1 };
-      await add(runId, { agentId, status: "accepted", sender, event, runId }, counted).catch(failed(agentId));
+      const next = {
+        agentId,
+        status: "accepted",
+        sender,
+        event,
+        runId,
+        ...toTexts({ firstAt: now, at: now, count: 1 }),
+      } as const;
+      const known = gathered.get(runId);
+      gathered.set(runId, known ? together(next, known) : next);
+      if (gathered.size >= GATHERED_EVENTS) writeGathered();
+      else gathering ??= clock.after(GATHER_MS, writeGathered);
     },
     /** Counts an event that was not accepted. The first one is written at once, and the following ones together. */
     turnedAway(away: TurnedAway): void {
@@ -141,6 +165,9 @@ export function createReceivedEvents({ records, agents, clock, log }: ReceivedEv
     },
     /** A page of what arrived at an agent, the newest first. Throws RecordCursorInvalid. */
     async page(agentId: string, { status, limit, after }: ReceivedQuery): Promise<ports.Page<ReceivedEvent>> {
+      // A caller finds what it sent to this process.
+      writeGathered();
+      await Promise.all(writing);
       const where = { agentId, ...(status !== undefined && { status }) };
       return stored.query({ where, order: NEWEST, limit, ...(after !== undefined && { after }) });
     },
@@ -177,13 +204,18 @@ interface ReceivedQuery {
   readonly after: string | undefined;
 }
 
-/** ISO 8601 texts of one form are ordered as their times. */
-function latest(one: string, other = ""): string {
-  return one > other ? one : other;
+/** The count of both, with the words of `next`. ISO 8601 texts of one form are ordered as their times. */
+function together(next: ReceivedEvent, other: ReceivedEvent): ReceivedEvent {
+  return {
+    ...next,
+    at: next.at > other.at ? next.at : other.at,
+    firstAt: next.firstAt < other.firstAt ? next.firstAt : other.firstAt,
+    count: next.count + other.count,
+  };
 }
 
-function earliest(one: string, other = one): string {
-  return one < other ? one : other;
+function toTexts({ firstAt, at, count }: Counted): Pick<ReceivedEvent, "at" | "firstAt" | "count"> {
+  return { at: toText(at), firstAt: toText(firstAt), count };
 }
 
 function toText(ms: number): string {

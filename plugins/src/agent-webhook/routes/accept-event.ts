@@ -51,7 +51,7 @@ export async function acceptEvent(
     });
     telemetry.log.info("An event of a webhook was accepted", { agent: agentId, event: name, run: runId });
     usage?.ended({ kind: "webhook", name: agentId, outcome: "completed" });
-    await received.accepted({ agentId, sender, event: name }, runId);
+    received.accepted({ agentId, sender, event: name }, runId);
   } catch (error) {
     throw toArrivalError(error);
   }

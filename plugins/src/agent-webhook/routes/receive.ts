@@ -48,7 +48,7 @@ export function receive(services: WebhookServices): WebhookHandlers["receive"] {
       // Known as long as its run. Two simultaneous deliveries start one turn, because they have one key.
       const earlier = await reached(turns.find(key));
       if (earlier) {
-        await received.accepted({ agentId: agent.id, sender, event: name }, earlier.runId);
+        received.accepted({ agentId: agent.id, sender, event: name }, earlier.runId);
         return { ...accepted, duplicate: true } as const;
       }
       const fields = notificationFields(event.promptTemplate, payload, { sender, event: theirs });
