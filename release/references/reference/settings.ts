@@ -1,5 +1,6 @@
 import { type ConfigKey, listConfigKeys } from "@portico/core";
 import { platformSchema } from "../../../presets/src/settings/platform.ts";
+import { SETTING_EXAMPLES } from "./setting-examples.ts";
 import { table } from "./table.ts";
 
 /** All keys of a platform's configuration as Markdown tables, one per area. Derived from the schema: edit only the schema. */
@@ -11,7 +12,14 @@ export function settingsReference(): string {
     const heading = isGeneral || area === "instance" ? "The instance" : `\`${area}\``;
     areas.set(heading, [...(areas.get(heading) ?? []), key]);
   }
-  return [...areas].map(([heading, keys]) => `## ${heading}\n\n${keyTable(keys)}`).join("\n\n");
+  return [...areas].map(([heading, keys]) => `## ${heading}\n\n${exampleOf(heading)}\n\n${keyTable(keys)}`).join("\n\n");
+}
+
+/** Throws an Error for a group without an example. */
+function exampleOf(heading: string): string {
+  const example = SETTING_EXAMPLES[heading.replaceAll("`", "")];
+  if (example === undefined) throw new Error(`release/references/reference/setting-examples.ts has no example of ${heading}`);
+  return `<!-- into portico.config.yaml -->\n\`\`\`yaml\n${example}\n\`\`\``;
 }
 
 function keyTable(keys: readonly ConfigKey[]): string {
