@@ -89,6 +89,7 @@ export const CONTENTS: readonly Part[] = [
       "docs/observability.md",
       ["deploy/monitoring/README.md", "Alerts and dashboards"],
       "docs/usage.md",
+      "docs/notifications.md",
       "docs/sizing.md",
       "docs/performance.md",
       "docs/troubleshooting.md",
@@ -128,7 +129,19 @@ export const CONTENTS: readonly Part[] = [
           ["docs/ports/README.md", "All ports"],
           ...[
             ...["agent-engines", "agents", "areas", "audit", "background-turns", "blobs", "bus", "clock", "documents", "engine"],
-            ...["identity", "ids", "log", "models", "node-paths", "presence", "readiness", "realtime", "records", "schedules"],
+            ...[
+              "identity",
+              "ids",
+              "log",
+              "models",
+              "node-paths",
+              "notifications",
+              "presence",
+              "readiness",
+              "realtime",
+              "records",
+              "schedules",
+            ],
             ...[
               "sealing",
               "secrets",

@@ -4,7 +4,7 @@ import * as v from "valibot";
 
 const MOST_HOSTS = 1000;
 
-/** How an instance reaches the servers that it calls: model providers, MCP servers, and those of `http` nodes. */
+/** How an instance reaches the servers that it calls: model providers, MCP servers, those of `http` nodes, and the receiver of notifications. */
 export const outboundSettings = {
   outbound: v.optional(
     v.strictObject({
@@ -15,7 +15,7 @@ export const outboundSettings = {
             secret(),
             v.check((proxy) => isProxy(proxy.reveal()), "an address that begins with http:// or https://, with no path"),
           ),
-          "HTTP proxy for the calls of model providers, MCP servers and `http` nodes, such as `http://user:password@proxy.example:3128`. Loopback addresses are called directly.",
+          "HTTP proxy for the calls of model providers, MCP servers, `http` nodes and notifications, such as `http://user:password@proxy.example:3128`. Loopback addresses are called directly.",
         ),
       ),
       noProxy: v.optional(

@@ -22,6 +22,7 @@ export const USUAL_ADAPTERS: Readonly<Record<string, UsualAdapter>> = {
   engine: { call: "embeddedEngine({})", from: "@portico/adapters/engine/embedded" },
   identity: { call: "tokenIdentity({ tokens })", from: "@portico/adapters/identity/tokens" },
   log: { call: "sqliteLog({})", from: "@portico/adapters/log/sqlite" },
+  notifications: { call: "webhookNotifications({ url, secret })", from: "@portico/adapters/notifications/webhook" },
   presence: { call: "memoryPresence({})", from: "@portico/adapters/presence/memory" },
   realtime: { call: "socketIoRealtime({})", from: "@portico/adapters/realtime/socket-io" },
   records: { call: "sqliteRecords({ path })", from: "@portico/adapters/records/sqlite" },

@@ -126,6 +126,16 @@ export {
   PUBLISHED_MESSAGES_DIALECT,
 } from "./models.ts";
 export { type NodePath, type NodePaths, nodePaths } from "./node-paths.ts";
+export {
+  NOTIFICATION_KINDS,
+  type NotificationKind,
+  type Notifications,
+  type NotificationSource,
+  type NotificationThresholds,
+  type NotifiedState,
+  type NotifiedSubject,
+  notifications,
+} from "./notifications.ts";
 export { type LocatedSocket, type Presence, PresenceUnavailable, presence } from "./presence.ts";
 export { type Readiness, type ReadinessCheck, type ReadinessFailure, readiness } from "./readiness.ts";
 export {

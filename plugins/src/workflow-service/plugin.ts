@@ -17,7 +17,14 @@ import { listRuns, readRun } from "./routes/history.ts";
 import { receiveCallback } from "./routes/receive-callback.ts";
 import { readFile } from "./routes/read-file.ts";
 import { readResumePlan, rerun, resume } from "./routes/resume.ts";
-import { listSchedules, pauseSchedule, resumeSchedule, triggerSchedule, scheduleSource } from "./routes/schedules.ts";
+import {
+  failingSchedules,
+  listSchedules,
+  pauseSchedule,
+  resumeSchedule,
+  triggerSchedule,
+  scheduleSource,
+} from "./routes/schedules.ts";
 import { countRuns, searchRuns } from "./routes/search.ts";
 import { listVersions } from "./routes/versions.ts";
 import type { WorkflowServices } from "./routes/workflow-services.ts";
@@ -47,6 +54,7 @@ export const workflowService = definePlugin({
     schedules: optional(ports.schedules),
     // Without it, cases of definitions cannot be executed here.
     tests: optional(definitionTests),
+    notifications: optional(ports.notifications),
   },
   contract: { ...workflowServiceContract, ...workflowEditingContract, ...approvalPagesContract, ...callbackContract },
   security: { service: serviceScheme },
@@ -60,6 +68,7 @@ export const workflowService = definePlugin({
     const closing = new AbortController();
     scope.onClose(() => closing.abort());
     given.schedules?.define(scheduleSource(given.runtime));
+    if (given.schedules) given.notifications?.define(failingSchedules(given.runtime, given.schedules));
     const services: WorkflowServices = { ...given, grants: createGrants(given), closing: closing.signal };
     return {
       workflows: listWorkflows(services),

@@ -37,6 +37,7 @@ import { createStartRun, RUN_KIND, type StartRun } from "./service/start-runs.ts
 import { createKeyedStarts, type KeyedStarts } from "./service/keyed-starts.ts";
 import { createPendingInputs, type PendingInputs } from "./service/pending-inputs.ts";
 import { createRunSlots, replacedBy, type RunSlots } from "./service/run-slots.ts";
+import { waitingGates } from "./service/notified-states.ts";
 import { createSweep } from "./service/sweep-runs.ts";
 
 /** The parts that the plugins and adapters of this area share. */
@@ -123,6 +124,7 @@ export const workflowServiceRuntime = defineAdapter({
     ids: ports.ids,
     telemetry: ports.telemetry,
     usage: optional(ports.usage),
+    notifications: optional(ports.notifications),
     // Set if several processes share the runs.
     bus: optional(ports.bus),
     presence: optional(ports.presence),
@@ -149,7 +151,7 @@ export const workflowServiceRuntime = defineAdapter({
       },
       scope,
     );
-    const runs = createRunRecords(records);
+    const runs = createRunRecords(records, given.notifications);
     const shared = sharedPorts(given);
     const hints = shared.isShared ? new RunHints(shared.bus, clock) : undefined;
     const gateChanges = new ListChanges({ bus: shared.bus, clock, topic: "workflow-service/gates" });
@@ -246,6 +248,7 @@ export const workflowServiceRuntime = defineAdapter({
       ...{ runs, answers, definitions, usedGrants, keyedStarts, eventLog: log, clock, log: telemetry.log, files },
       keepMs: keepingMs(settings.keepRuns),
     });
+    given.notifications?.define(waitingGates({ runs, clock }));
     engine.chore("settle-workflow-runs", { everyMs: SETTLE_MS }, (signal) =>
       settleRuns({ engine, runs, live, clock, slots, pendingInputs, hints, gateChanges, instance }, signal),
     );

@@ -8,6 +8,7 @@ import { agentService } from "./agent-service.ts";
 import { agentsAsModels } from "./agents-as-models.ts";
 import { consoleSurfaces } from "../settings/allowed-origins.ts";
 import { isConsoleInstalled, noteMissingConsole } from "./console-package.ts";
+import { operatorNotifications } from "./operator-notifications.ts";
 import type { Listeners, PlatformOptions } from "./platform-options.ts";
 import { proxyService } from "./proxy-service.ts";
 import { serviceAdapters } from "./service-adapters.ts";
@@ -57,6 +58,7 @@ export function platform(options: PlatformOptions, stores: PlatformStores): Omit
   return {
     adapters: [
       ...serviceAdapters(options, { prometheus, endedRequests, recentLines }, stores.store),
+      ...operatorNotifications(options, { hasConsole }),
       ...workflows.adapters,
       ...agents.adapters,
       ...agentsAsModels(options, { hasConsole, addresses: stores.addresses }),

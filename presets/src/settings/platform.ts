@@ -3,6 +3,7 @@ import { isInstanceKey } from "@portico/adapters/sealing/aes-gcm";
 import { type AiSdkFault, aiSdkFaults } from "@portico/adapters/models/ai-sdk-settings";
 import { type ProviderFault, providerFaults, wireProtocol } from "@portico/adapters/models/cloud-settings";
 import { foreignDialectKey, providerSchema } from "@portico/adapters/models/http-options";
+import { notificationsSettings } from "@portico/adapters/notifications/notification-options";
 import { outboundSettings } from "@portico/adapters/outbound/outbound-options";
 import { telemetrySettings } from "@portico/adapters/telemetry/otlp-options";
 import { mcpServersSettings } from "@portico/adapters/tools/mcp-options";
@@ -208,6 +209,7 @@ export const platformSchema = v.strictObject({
   probes: v.optional(v.strictObject({ listen: optionalListenSchema("PROBES") })),
   ...mcpServersSettings,
   ...outboundSettings,
+  ...notificationsSettings,
   cluster: clusterSchema,
 });
 

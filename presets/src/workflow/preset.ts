@@ -4,6 +4,7 @@ import { definePreset } from "@portico/core";
 import { userFiles } from "@portico/plugins/attachments-media/user-files";
 import { agentTurns } from "@portico/plugins/conversations-runs/agent-turns";
 import { hasAgents } from "./has-agents.ts";
+import { operatorNotifications } from "../platform/operator-notifications.ts";
 import type { PlatformOptions } from "../platform/platform-options.ts";
 import { probesService } from "../platform/service-pages.ts";
 import { serviceAdapters } from "../platform/service-adapters.ts";
@@ -26,6 +27,8 @@ export const workflow = definePreset((options: PlatformOptions) => {
     onOpen: noteStores(settings.dataDir),
     adapters: [
       ...serviceAdapters(options, { prometheus }),
+      // The console is in other processes of the instance.
+      ...operatorNotifications(options, { hasConsole: settings.agent.console ?? false }),
       ...workflows.adapters,
       // Users upload files in other processes of the instance. Nodes and agents read them.
       userFiles(),

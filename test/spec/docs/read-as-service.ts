@@ -27,6 +27,7 @@ const SECRETS: Readonly<Record<string, string>> = {
     ].map((name) => [name, "a-secret"]),
   ),
   PORTICO_INSTANCE_KEY: Buffer.alloc(32).toString("base64url"),
+  NOTIFICATIONS_SECRET: `whsec_${Buffer.alloc(32).toString("base64")}`,
   COLLECTOR_HEADERS: "authorization=a-secret",
 };
 

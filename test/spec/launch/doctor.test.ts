@@ -30,6 +30,33 @@ describe("portico doctor", () => {
     upstream.close();
   });
 
+  it("says whether the address of notifications answers, and never names it", async () => {
+    const folder = temporaryFolder();
+    try {
+      const asked = async (url: string) => {
+        const env = {
+          PORTICO_NOTIFICATIONS_URL: url,
+          PORTICO_NOTIFICATIONS_SECRET: `whsec_${Buffer.alloc(32).toString("base64")}`,
+        };
+        const { stdout } = await runCommand(["doctor", "--json"], { cwd: folder.path, env });
+        expect(stdout).not.toContain("in-the-address");
+        return (JSON.parse(stdout) as Finding[]).filter(({ about }) => about === "notifications");
+      };
+      expect(await asked(`http://127.0.0.1:${port}/?token=in-the-address`)).toMatchObject([
+        { isWrong: false, message: "the address answers (401 to HEAD)" },
+      ]);
+      expect(await asked(`http://127.0.0.1:${await freePort()}/?token=in-the-address`)).toMatchObject([
+        {
+          isWrong: true,
+          message: "the address does not answer (ECONNREFUSED)",
+          fix: "start the receiver, or correct notifications.url",
+        },
+      ]);
+    } finally {
+      folder.remove();
+    }
+  });
+
   it("finds what is wrong with files, environment, providers and ports, each with its fix, and exits 1; no secret is shown", async () => {
     const folder = temporaryFolder();
     try {

@@ -39,6 +39,7 @@ export const agentSchedules = definePlugin({
     clock: ports.clock,
     records: ports.records,
     audit: optional(ports.audit),
+    notifications: optional(ports.notifications),
   },
   contract: agentSchedulesContract,
   security: { owner: ownerScheme },
@@ -46,6 +47,23 @@ export const agentSchedules = definePlugin({
   setup(given) {
     const { schedules, agents } = given;
     schedules.define(agentSource(given));
+    const listed = async () =>
+      (await agents.list({ withGit: false })).flatMap(schedulesOf).filter(({ schedule }) => schedule.enabled);
+    given.notifications?.define({
+      name: "agent-schedules",
+      kind: "schedule.failing",
+      async look({ scheduleFailures }) {
+        const states = (await listed()).map(async (own) => {
+          const { agentId, name } = own;
+          const state = await schedules.state(SOURCE, toSchedule(own)).catch(undefinedIfInvalid);
+          if (!state || state.failures < scheduleFailures) return [];
+          const { failures, ended } = state;
+          const data = { service: "agent", agentId, schedule: name, failures, ...(ended && { runId: ended.runId }) };
+          return [{ id: idOf(own), data, page: ["schedules"] }];
+        });
+        return (await Promise.all(states)).flat();
+      },
+    });
     const audit = auditWriter(given.audit, given.records);
     const find = async ({ agentId, name }: { readonly agentId: string; readonly name: string }) => {
       const agent = await agents.find(agentId);
@@ -65,8 +83,7 @@ export const agentSchedules = definePlugin({
     };
     return {
       async list() {
-        const all = (await agents.list({ withGit: false })).flatMap(schedulesOf).filter(({ schedule }) => schedule.enabled);
-        const shown = all.map(async (own) => {
+        const shown = (await listed()).map(async (own) => {
           const { agentId, name, schedule } = own;
           const of = { agentId, name };
           try {
@@ -122,6 +139,11 @@ const idOf = ({ agentId, name }: Pick<OwnSchedule, "agentId" | "name">): string 
 function toSchedule(own: OwnSchedule): ports.Schedule {
   const { timing, jitterMs, catchUp, overlap = "queue" } = own.schedule;
   return { id: idOf(own), timing, jitterMs, catchUp, overlap };
+}
+
+/** A schedule whose timing is not valid starts nothing. */
+function undefinedIfInvalid(error: unknown): undefined {
+  if (!(error instanceof RangeError)) throw error;
 }
 
 interface StartGiven {

@@ -50,6 +50,7 @@ export function createBackgroundRecords(given: {
   readonly ids: ports.Ids;
   readonly waits: TurnWaits;
   readonly usage?: ports.Usage | undefined;
+  readonly notifications?: ports.Notifications | undefined;
 }) {
   const { log, runs, clock, ids, waits, usage } = given;
   const open = given.records.collection<OpenBackgroundTurn>(openBackgroundTurns);
@@ -95,7 +96,7 @@ export function createBackgroundRecords(given: {
         ...(record ? [open.write.remove(record.id)] : []),
         ...(left?.writes ?? []),
         ...(turn.isAsked ? [said.write.remove(turn.runId)] : []),
-        ...(end.status === "failed" ? failedTurnWrites(given.records, turn) : []),
+        ...(end.status === "failed" ? failedTurnWrites(given, turn, end) : []),
       ],
     });
     usage?.ended(endedTurn(turn, end, run, endedAt));

@@ -21,6 +21,7 @@ import { createQueryRecords } from "../queries/query-records.ts";
 import { createQueryWork } from "../queries/query-work.ts";
 import { createRemovedRuns } from "../retention/removed-runs.ts";
 import { createRuns, type Runs } from "../runs/runs.ts";
+import { defineNotifiedStates } from "./notified-states.ts";
 import { createSweepRuns, RUNS_SWEEP } from "../retention/sweep-runs.ts";
 import { createShownRoom } from "../turns/shown-files.ts";
 import { untilInterruptedClosed } from "../queries/interrupted-runs.ts";
@@ -91,6 +92,7 @@ export const agentRuntime = defineAdapter({
     ids: ports.ids,
     telemetry: ports.telemetry,
     usage: optional(ports.usage),
+    notifications: optional(ports.notifications),
     audit: optional(ports.audit),
   },
   async open(given, options: AgentRuntimeOptions, scope): Promise<AgentRuntime> {
@@ -186,6 +188,7 @@ export const agentRuntime = defineAdapter({
         { onInterrupted: "resume", beginsWithBatch: true, concurrency: CONCURRENCY },
       );
     }
+    if (given.notifications) defineNotifiedStates({ notifications: given.notifications, waits, limits, clock });
     engine.chore("sweep-client-requests", { everyMs: SWEEP_MS, firstMs: SWEEP_MS }, (signal) => requests.sweep(signal));
     engine.chore("tend-waiting-turns", WAITS_TENDED, createTendWaits({ waits, clock, audit: auditWriter(given.audit, records) }));
     engine.chore(

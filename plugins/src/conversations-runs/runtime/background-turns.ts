@@ -40,6 +40,7 @@ export const backgroundTurns = defineAdapter({
     ids: ports.ids,
     telemetry: ports.telemetry,
     usage: optional(ports.usage),
+    notifications: optional(ports.notifications),
   },
   open(given, options: BackgroundTurnsOptions): ports.BackgroundTurns {
     const { runtime, engine, agents, tools, clock, ids, telemetry } = given;

@@ -123,6 +123,30 @@ export function scheduleSource(runtime: WorkflowRuntime): ports.ScheduleSource {
   };
 }
 
+/** What operators are told of: schedules that fail. */
+export function failingSchedules(runtime: WorkflowRuntime, schedules: ports.Schedules): ports.NotificationSource {
+  return {
+    name: "workflow-schedules",
+    kind: "schedule.failing",
+    async look({ scheduleFailures }) {
+      const states = deployedSchedules(runtime).map(async (deployed) => {
+        const { definition, schedule } = deployed;
+        const state = await schedules.state(SCHEDULE_SOURCE, toSchedule(deployed)).catch(undefinedIfInvalid);
+        if (!state || state.failures < scheduleFailures) return [];
+        const { failures, ended } = state;
+        const of = { service: "workflow", workflowId: definition.id, workflowName: definition.name, schedule: schedule.name };
+        return [{ id: idOf(deployed), data: { ...of, failures, ...(ended && { runId: ended.runId }) }, page: ["schedules"] }];
+      });
+      return (await Promise.all(states)).flat();
+    },
+  };
+}
+
+/** A schedule whose timing is not valid starts nothing. */
+function undefinedIfInvalid(error: unknown): undefined {
+  if (!(error instanceof RangeError)) throw error;
+}
+
 async function setPaused(
   { runtime, schedules, audit }: WorkflowServices,
   params: ScheduleParams,

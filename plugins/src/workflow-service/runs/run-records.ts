@@ -3,6 +3,7 @@ import { firstRunId, type RunKey } from "./run-id.ts";
 import type { RunRecord } from "./run-record.ts";
 import { runIndex, scheduleTag } from "./run-search.ts";
 import { isTerminal } from "../contracts/run-state.ts";
+import { failedRunWrites } from "./failed-run.ts";
 import { createVersionUse } from "./version-use.ts";
 
 const PAGE = 200;
@@ -12,8 +13,8 @@ const NEWEST = { by: "startedAt", direction: "descending" } as const;
 
 export type RunRecords = ReturnType<typeof createRunRecords>;
 
-/** All runs of the instance. Functions throw RecordsUnavailable. */
-export function createRunRecords(records: ports.Records) {
+/** All runs of the instance. Functions throw RecordsUnavailable. `notifications`: tells the operators of runs that failed. */
+export function createRunRecords(records: ports.Records, notifications?: ports.Notifications) {
   const index = createRunIndex(records, runIndex);
   const open = records.collection<object>({ name: "workflow-open-runs" });
   // Most runs belong to no task.
@@ -25,7 +26,8 @@ export function createRunRecords(records: ports.Records) {
   async function* pages(keys: ports.Collection<object>, query: ports.Query): AsyncGenerator<readonly RunRecord[], void> {
     for await (const items of readPages(keys, { ...query, limit: PAGE })) yield index.loaded(items.map(({ id }) => id));
   }
-  const closes = ({ runId, status }: RunRecord): readonly ports.Write[] => (isTerminal(status) ? [open.write.remove(runId)] : []);
+  const closes = (run: RunRecord): readonly ports.Write[] =>
+    isTerminal(run.status) ? [open.write.remove(run.runId), ...failedRunWrites(run, notifications)] : [];
 
   return {
     find: index.find,

@@ -11,6 +11,7 @@ import { checkConfigFile, checkEnvironment } from "./check-config.ts";
 import { checkDataDirectory, checkInstanceKey, checkStores } from "./check-instance.ts";
 import { checkFolder, doubtful, type Finding, wrong } from "./finding.ts";
 import { checkMcpServers } from "./check-mcp-servers.ts";
+import { checkNotifications } from "./check-notifications.ts";
 import { checkHttps, checkPorts } from "./check-listeners.ts";
 import { checkProcesses } from "./check-processes.ts";
 import { checkProviders } from "./check-providers.ts";
@@ -47,6 +48,7 @@ export async function diagnose(flags: SettingsFlags, { deep, call }: DiagnoseOpt
     ...(deep ? await deepFindings(settings, directory) : []),
     ...(await checkProviders(settings, directory, { call })),
     ...mcp.findings,
+    ...(await checkNotifications(settings)),
     ...(areDocumentsHere ? await checkAgents(read, mcp.tools) : []),
     ...checkFolder(read, "workflow.definitionsDir", isInDatabase(settings) ? {} : definitionsAt(settings.workflow)),
     ...(await checkWorkflows(settings)),
