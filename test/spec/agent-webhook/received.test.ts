@@ -111,6 +111,31 @@ describe("the list of received events", () => {
     await expect.poll(refused).toEqual({ count: 4, firstAt: "10:00:00", at: "10:00:03" });
   });
 
+  it("keeps the newest 200 records of refused events of an agent, and all for 30 days", async () => {
+    await service.close();
+    const clock = createManualClock({ startAt: "2030-01-01T10:00:00.000Z" });
+    service = await startWebhookService({ dataDir: folder.path, files: {}, clock });
+    await service.trigger(secret, { event: "deploy" });
+    for (let hour = 0; hour < 205; hour++) {
+      await service.trigger("wrong", { event: "deploy" });
+      await clock.jump(60 * 60_000);
+    }
+    await expect
+      .poll(async () => {
+        await clock.jump(60 * 60_000);
+        return (await received("?status=refused&limit=200")).body;
+      })
+      .toEqual({ items: expect.toSatisfy((all: unknown[]) => all.length === 200) });
+    expect(await items("?status=accepted")).toHaveLength(1);
+    await clock.jump(31 * 24 * 60 * 60_000);
+    await expect
+      .poll(async () => {
+        await clock.jump(60 * 60_000);
+        return items();
+      })
+      .toEqual([]);
+  });
+
   it("notes nothing for an agent or a sender that does not exist, except that the sender is unknown", async () => {
     await service.trigger("wrong", { event: "deploy" }, "none");
     for (const name of ["a", "b"])
