@@ -21,6 +21,8 @@ export const SETTING_EXAMPLES: Readonly<Record<string, string>> = {
   mcpServers:
     "mcpServers:\n  shop: { url: https://mcp.example/mcp, headers: { authorization: { file: $CREDENTIALS_DIRECTORY/shop } } }",
   outbound: "outbound: { proxy: http://proxy.example:3128, noProxy: [.corp.example] }",
+  notifications:
+    "notifications:\n  url: https://relay.example/portico\n  secret: { env: NOTIFICATIONS_SECRET }\n  on: [schedule.failing, decision.waiting]\n  decisionMinutes: 30",
   cluster:
     "cluster:\n  postgres: { url: { env: PORTICO_POSTGRES_URL }, poolSize: 20 }\n  redis: { url: { env: PORTICO_REDIS_URL } }\n  blobs: { directory: /srv/shared/files }",
 };

@@ -5,9 +5,9 @@ import type { RunRecord } from "./run-record.ts";
  * The writes that tell the operators of a run that failed. Only a person continues an interrupted run, so it counts as failed. A run that a node
  * started is not told: its parent decides.
  */
-export function failedRunWrites(run: RunRecord, notifications: ports.Notifications | undefined): readonly ports.Write[] {
+export function failedRunWrites(run: RunRecord, notifications: ports.Notifications): readonly ports.Write[] {
   const { runId, workflowId, name, status, error, schedule, parent } = run;
-  if (!notifications || parent || (status !== "failed" && status !== "interrupted")) return [];
+  if (parent || (status !== "failed" && status !== "interrupted")) return [];
   return notifications.writes("run.failed", {
     id: runId,
     data: {

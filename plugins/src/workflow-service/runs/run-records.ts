@@ -27,7 +27,7 @@ export function createRunRecords(records: ports.Records, notifications?: ports.N
     for await (const items of readPages(keys, { ...query, limit: PAGE })) yield index.loaded(items.map(({ id }) => id));
   }
   const closes = (run: RunRecord): readonly ports.Write[] =>
-    isTerminal(run.status) ? [open.write.remove(run.runId), ...failedRunWrites(run, notifications)] : [];
+    isTerminal(run.status) ? [open.write.remove(run.runId), ...(notifications ? failedRunWrites(run, notifications) : [])] : [];
 
   return {
     find: index.find,
