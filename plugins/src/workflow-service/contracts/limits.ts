@@ -1,4 +1,4 @@
-/** Bytes of a trigger's body. The specification sets no limit. */
+/** Bytes of a trigger's body. */
 export const TRIGGER_BYTES = 1024 * 1024;
 /** Bytes of bodies with the text of a definition. JSON may write each byte of the text as two. */
 export const DEFINITION_BODY_BYTES = 2 * 1024 * 1024 + 64 * 1024;
