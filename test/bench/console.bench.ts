@@ -1,7 +1,9 @@
 /**
  * What ten jobs cost a person in the web console: `npm run bench:console`, about a minute. It counts clicks (also on fields that are filled
- * in), and the seconds until the answer is seen, which are those of the machine and of no person. Needs Chromium.
+ * in), and the seconds until the answer is seen, which are those of the machine and of no person. `-- --heap` also tells the memory of scripts after
+ * ten minutes, and with 500 messages, in 15 minutes. Needs Chromium.
  */
+import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -10,6 +12,7 @@ import { findChromium, type Locator, type Page, startChromium } from "../browser
 import { DESKTOP, openConsole, PHONE } from "../browser/console.ts";
 
 const DECISIONS = 16;
+const MESSAGES = 500;
 const SERVICE = "service-token-0123456789abcdef0123456789";
 const files = {
   "agents/helper/agent.json": { name: "Helper" },
@@ -74,7 +77,7 @@ const jobs: readonly Job[] = [
     run: async (person) => {
       const failures = person.page.getByRole("table", { name: "Failures by cause" });
       await person.click(failures.getByRole("row").filter({ hasText: "Broken" }).getByRole("link").nth(1));
-      await person.page.getByText("missing").first().waitFor();
+      await person.page.getByText("provider is not configured").first().waitFor();
     },
   },
   {
@@ -137,6 +140,7 @@ const jobs: readonly Job[] = [
       const dialog = person.page.getByRole("dialog");
       await person.fill("who", "Ada", dialog);
       await person.press("Start", dialog);
+      await person.click(person.page.getByRole("treeitem", { name: /^hello/ }));
       await person.page.getByText("Good morning, Ada").first().waitFor();
     },
   },
@@ -145,8 +149,7 @@ const jobs: readonly Job[] = [
     run: async (person) => {
       await person.goTo("Agents");
       await person.follow("Helper", person.page.getByRole("main"));
-      await person.press(/^New conversation/);
-      await person.fill("Message", "Good morning");
+      await person.fill("Message to Helper", "Good morning");
       await person.press("Send");
       await person.page.getByRole("button", { name: "Regenerate answer" }).waitFor();
     },
@@ -155,7 +158,7 @@ const jobs: readonly Job[] = [
     name: "See who issued a token, and when",
     run: async (person) => {
       await person.goTo("Audit");
-      await person.page.getByRole("main").getByText("tester").first().waitFor();
+      await person.page.getByRole("main").getByText("safe-token.issue").first().waitFor();
     },
   },
   {
@@ -164,7 +167,7 @@ const jobs: readonly Job[] = [
       await person.goTo("Providers");
       await person.press("Revoke all");
       await person.press("Revoke all", person.page.getByRole("dialog").or(person.page.getByRole("alertdialog")));
-      await person.page.getByText("No safe tokens").first().waitFor();
+      await person.page.getByText("No tokens yet").first().waitFor();
     },
   },
 ];
@@ -182,8 +185,8 @@ try {
   await using client = connectAgent({ baseURL: service.url("agent"), token });
   await client.submit({ agentId: "helper", prompt: "Hello" }).ended;
   await client.submit({ agentId: "broken", prompt: "Summarize the week" }).ended;
-  await call("POST", "/api/safe-tokens", { label: "tester" }).catch(() => {});
-  await call("PUT", "/api/agents/helper/webhooks/events/deploy", { promptTemplate: "Look at {{id}}" });
+  await call("POST", "/api/safe-tokens", { providerId: "demo", label: "tester" });
+  await call("PUT", "/api/agents/helper/webhooks/events/deploy", { promptTemplate: "Look at {{id}}", toolIds: [] });
   await fetch(`${service.url("agent")}/api/webhook/helper`, {
     method: "POST",
     headers: { authorization: "Bearer wrong", "content-type": "application/json" },
@@ -193,9 +196,38 @@ try {
   for (let at = 0; at < DECISIONS; at++)
     await fetch(`${service.url("workflow")}/api/workflow/webhook?id=ask`, { method: "POST", headers, body: "{}" });
 
+  /** What scripts keep, after a garbage collection. */
+  const heap = async (): Promise<string> => {
+    const inspector = await page.context().newCDPSession(page);
+    await inspector.send("HeapProfiler.collectGarbage");
+    const { usedSize } = await inspector.send("Runtime.getHeapUsage");
+    await inspector.detach();
+    return `${(usedSize / 2 ** 20).toFixed(1)} MiB`;
+  };
+  const tellHeap = async (): Promise<void> => {
+    console.log(`heap after the jobs: ${await heap()}`);
+    await page.waitForTimeout(10 * 60_000);
+    console.log(`heap after ten minutes on the overview: ${await heap()}`);
+    const conversationId = randomUUID();
+    for (let at = 0; at < MESSAGES / 2; at++)
+      await client.submit({ agentId: "helper", prompt: `Message ${at}`, conversationId }).ended;
+    await page.evaluate((id) => (location.hash = `#/agents/helper/${id}`), conversationId);
+    const earlier = page.getByRole("button", { name: "Earlier messages" });
+    await page
+      .getByText(`Message ${MESSAGES / 2 - 1}`)
+      .first()
+      .waitFor();
+    while ((await earlier.count()) > 0) {
+      await earlier.click().catch(() => {});
+      await page.waitForTimeout(300);
+    }
+    await page.getByText("Message 0", { exact: true }).first().waitFor();
+    console.log(`heap with a conversation of ${MESSAGES} messages: ${await heap()}`);
+  };
+
   console.log("job | clicks | seconds");
   for (const job of jobs) {
-    await page.evaluate(() => (location.hash = "#/overview"));
+    await page.evaluate(() => (location.hash = "#/"));
     await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
     const person = new Person(page);
     page.setDefaultTimeout(20_000);
@@ -208,6 +240,7 @@ try {
     console.log(`${job.name} | ${isDone ? person.clicks : "not possible"} | ${isDone ? seconds : ""}`);
   }
   const nodes = await page.evaluate(() => document.querySelectorAll("*").length);
+  if (process.argv.includes("--heap")) await tellHeap();
   console.log(`elements on the overview: ${nodes}; first view: ${firstView()} KiB of scripts and styles`);
 } finally {
   await browser.close();
