@@ -2,7 +2,7 @@ import { defineAdapter, isStoreAway, ports, type Secret } from "@portico/core";
 import { createPatientFetch } from "../outbound/patient-fetch.ts";
 import type { OutboundOptions } from "../outbound/outbound-options.ts";
 import { createOutbox, type Outcomes } from "./webhook/outbox.ts";
-import { sendMessage } from "./webhook/send-message.ts";
+import { sendMessage } from "./send-message.ts";
 import { createToldStates, digestOf } from "./webhook/told-states.ts";
 
 /** Options of `webhookNotifications`. */

@@ -3,6 +3,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { NOTIFICATION_SECRET, startNotificationReceiver } from "../../harness/notification-receiver.ts";
 import { runCommand, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
 import { freePort } from "../../harness/ports.ts";
 
@@ -33,23 +34,29 @@ describe("portico doctor", () => {
   it("says whether the address of notifications answers, and never names it", async () => {
     const folder = temporaryFolder();
     try {
-      const asked = async (url: string) => {
+      const asked = async (url: string, ...flags: string[]) => {
         const env = {
           PORTICO_NOTIFICATIONS_URL: url,
-          PORTICO_NOTIFICATIONS_SECRET: `whsec_${Buffer.alloc(32).toString("base64")}`,
+          PORTICO_NOTIFICATIONS_SECRET: NOTIFICATION_SECRET,
         };
-        const { stdout } = await runCommand(["doctor", "--json"], { cwd: folder.path, env });
+        const { stdout } = await runCommand(["doctor", "--json", ...flags], { cwd: folder.path, env });
         expect(stdout).not.toContain("in-the-address");
         return (JSON.parse(stdout) as Finding[]).filter(({ about }) => about === "notifications");
       };
       expect(await asked(`http://127.0.0.1:${port}/?token=in-the-address`)).toMatchObject([
         { isWrong: false, message: "the address answers (401 to HEAD)" },
       ]);
+      expect(await asked(`http://127.0.0.1:${port}/?token=in-the-address`, "--call")).toMatchObject([
+        { isWrong: true, message: "the receiver does not accept a notification (401)" },
+      ]);
+      await using receiver = await startNotificationReceiver();
+      expect(await asked(receiver.url, "--call")).toMatchObject([{ isWrong: false }]);
+      expect(receiver.received).toMatchObject([{ isSigned: true, body: { type: "test", data: {} } }]);
       expect(await asked(`http://127.0.0.1:${await freePort()}/?token=in-the-address`)).toMatchObject([
         {
           isWrong: true,
           message: "the address does not answer (ECONNREFUSED)",
-          fix: "start the receiver, or correct notifications.url",
+          fix: "start the receiver, or correct notifications.url or notifications.secret",
         },
       ]);
     } finally {

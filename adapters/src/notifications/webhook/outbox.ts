@@ -1,6 +1,6 @@
 import type { ports } from "@portico/core";
 import { undefinedAtConflict } from "@portico/core/kit";
-import type { Message, Sent } from "./send-message.ts";
+import type { Message, Sent } from "../send-message.ts";
 
 /** Pauses between attempts, in milliseconds. About those that Standard Webhooks recommends: the last attempt is about a day after the first. */
 const PAUSES_MS = [5_000, 60_000, 5 * 60_000, 30 * 60_000, 2 * 3_600_000, 5 * 3_600_000, 7 * 3_600_000, 10 * 3_600_000];

@@ -13,7 +13,8 @@ export const doctorCommand = defineCommand({
     },
     call: {
       type: "boolean",
-      description: "Also send one small call to a model of each provider, which may cost a little, and say what a refusal means",
+      description:
+        "Also send one small call to a model of each provider, which may cost a little, say what a refusal means, and send a notification for a test",
     },
     json: { type: "boolean", description: "Print a JSON array" },
     ...settingsFlags,

@@ -48,7 +48,7 @@ export async function diagnose(flags: SettingsFlags, { deep, call }: DiagnoseOpt
     ...(deep ? await deepFindings(settings, directory) : []),
     ...(await checkProviders(settings, directory, { call })),
     ...mcp.findings,
-    ...(await checkNotifications(settings)),
+    ...(await checkNotifications(settings, { call })),
     ...(areDocumentsHere ? await checkAgents(read, mcp.tools) : []),
     ...checkFolder(read, "workflow.definitionsDir", isInDatabase(settings) ? {} : definitionsAt(settings.workflow)),
     ...(await checkWorkflows(settings)),

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import { orAborted, type ports, type Secret } from "@portico/core";
-import type { PatientFetch } from "../../outbound/patient-fetch.ts";
-import { signingKey } from "../notification-options.ts";
+import type { PatientFetch } from "../outbound/patient-fetch.ts";
+import { signingKey } from "./notification-options.ts";
 
 /** Of one attempt, with its connection and the head of the answer. Standard Webhooks recommends 15 to 30 seconds. */
 const ATTEMPT_MS = 15_000;
@@ -69,8 +69,8 @@ function signed({ id, body }: Message, secret: Secret, now: number): Record<stri
   return { "webhook-id": id, "webhook-timestamp": time, "webhook-signature": `v1,${signature}` };
 }
 
-/** The code of the innermost cause that has one. Messages quote addresses. */
-function codeOf(error: unknown): string {
+/** The code of the innermost cause of a failed request that has one. Messages quote addresses. */
+export function codeOf(error: unknown): string {
   let found = "unreachable";
   for (let each = error, depth = 0; each instanceof Error && depth < 5; each = each.cause, depth++) {
     const { code, name } = each as { readonly code?: unknown; readonly name: string };
