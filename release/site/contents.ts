@@ -18,6 +18,8 @@ export const CONTENTS: readonly Part[] = [
       "docs/tutorial-first-agent.md",
       ["docs/guides/ask-a-person.md", "First workflow"],
       ["docs/guides/your-tools.md", "Your tools and the proxy"],
+      "docs/coming-from.md",
+      "docs/questions.md",
     ],
   },
   { title: "Concepts", items: ["docs/concepts.md"] },
@@ -26,7 +28,12 @@ export const CONTENTS: readonly Part[] = [
     items: [
       {
         title: "Models",
-        items: ["docs/guides/which-provider.md", "docs/guides/cloud-providers.md", "docs/guides/coding-tools.md"],
+        items: [
+          "docs/guides/which-provider.md",
+          "docs/guides/model-names.md",
+          "docs/guides/cloud-providers.md",
+          "docs/guides/coding-tools.md",
+        ],
       },
       {
         title: "Agents",
@@ -45,7 +52,17 @@ export const CONTENTS: readonly Part[] = [
         title: "Workflows",
         items: ["docs/workflow-definitions.md", "docs/workflow-tests.md", ["playground/workflows/README.md", "Examples to copy"]],
       },
-      { title: "Programs", items: ["docs/client.md", "docs/embedding.md"] },
+      { title: "Users", items: ["docs/guides/several-users.md", "docs/guides/single-sign-on.md"] },
+      {
+        title: "Programs",
+        items: [
+          "docs/client.md",
+          "docs/embedding.md",
+          "docs/guides/web-frameworks.md",
+          "docs/guides/test-a-host.md",
+          "docs/guides/calls-from-web-pages.md",
+        ],
+      },
     ],
   },
   {
@@ -64,6 +81,7 @@ export const CONTENTS: readonly Part[] = [
   {
     title: "Operate",
     items: [
+      ["docs/runbook.md", "Runbook for 3 a.m."],
       "docs/operations.md",
       "docs/configuration.md",
       {
@@ -75,6 +93,7 @@ export const CONTENTS: readonly Part[] = [
           "docs/deploy/kubernetes.md",
           "docs/deploy/behind-a-proxy.md",
           "docs/guides/behind-nginx.md",
+          "docs/guides/windows.md",
         ],
       },
       {
@@ -86,6 +105,7 @@ export const CONTENTS: readonly Part[] = [
         ],
       },
       "docs/security.md",
+      ["SECURITY.md", "Report a vulnerability"],
       "docs/observability.md",
       ["deploy/monitoring/README.md", "Alerts and dashboards"],
       "docs/usage.md",
@@ -201,6 +221,8 @@ export function sidebarOf(root: string, parts: readonly Part[] = CONTENTS, depth
 
 /** Where a file of the repository stands on the site: `docs/deploy/README.md` is `deploy/index.md`. */
 export function sitePath(file: string): string {
+  // Some file systems do not tell it from `docs/security.md`.
+  if (file === "SECURITY.md") return "report-a-vulnerability.md";
   return file.replace(/^docs\//, "").replace(/(^|\/)README\.md$/, "$1index.md");
 }
 

@@ -2,14 +2,6 @@ import { dirname, join, relative } from "node:path";
 import type { MarkdownRenderer } from "vitepress";
 import { sitePath } from "./contents.ts";
 
-/** Names headings as forges do, so that one link leads to a heading on both. */
-export function forgeSlug(heading: string): string {
-  return heading
-    .toLowerCase()
-    .replaceAll(/[^\w\- ]/g, "")
-    .replaceAll(" ", "-");
-}
-
 /**
  * The address of the repository on its forge, for the links to its files. `PORTICO_REPOSITORY` names it; in a job of GitHub, it is the job's
  * own. Without one, undefined.

@@ -6,7 +6,7 @@ import { readText, repositoryFiles, root } from "./repository.ts";
 
 const topLevel = [
   ...["adapters", "client", "console", "core", "deploy", "docs", "playground", "plugins", "presets", "release", "test"],
-  ...["CONTRIBUTING.md", "LICENSE", "README.md", "package-lock.json", "package.json", "tsconfig.base.json"],
+  ...["CONTRIBUTING.md", "LICENSE", "SECURITY.md", "README.md", "package-lock.json", "package.json", "tsconfig.base.json"],
 ];
 /** What every folder of `plugins/src` has: a reader begins with its page, then its calls, then how it is assembled. */
 const furniture = ["README.md", "contract.ts", "plugin.ts"];

@@ -1,7 +1,9 @@
 import { resolve } from "node:path";
 import { defineConfig } from "vitepress";
 import { pagesOf, sidebarOf, sitePath } from "../contents.ts";
-import { bracesAsText, forgeSlug, linksOfSite, mermaidPictures, repositoryUrl } from "../pages-as-site.ts";
+import { forgeSlug } from "../heading-slug.ts";
+import { bracesAsText, linksOfSite, mermaidPictures, repositoryUrl } from "../pages-as-site.ts";
+import { searchOptions } from "../search.ts";
 
 const root = resolve(import.meta.dirname, "../../..");
 const pages = pagesOf();
@@ -32,7 +34,7 @@ export default defineConfig({
   themeConfig: {
     sidebar: await sidebarOf(root),
     outline: { level: [2, 3] },
-    search: { provider: "local" },
+    search: { provider: "local", options: { miniSearch: { searchOptions } } },
     ...(repository === undefined
       ? {}
       : {

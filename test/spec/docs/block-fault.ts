@@ -24,6 +24,8 @@ const kinds: Readonly<Record<string, (block: Block) => Promise<string | undefine
     text.split("\n").every((line) => line === "" || /^portico [a-z]/.test(line))
       ? undefined
       : "each of its lines is a command of portico with what it takes, as its --help tells it",
+  // `test/spec/docs/site.test.ts` draws each picture in a browser.
+  mermaid: () => undefined,
   text: ({ text }) =>
     /^(?:\$ |npx |npm |node |portico |curl |git )/m.test(text)
       ? "it holds a command: call it sh, or usage where it says what a command takes"

@@ -1,7 +1,7 @@
 import MarkdownIt from "markdown-it";
 import { readText, repositoryFiles } from "../../rooms/repository.ts";
 
-/** A page for readers: the README of everything that has one, CONTRIBUTING, and everything in docs. */
+/** A page for readers: the README of everything that has one, CONTRIBUTING, SECURITY, and everything in docs. */
 export interface Page {
   readonly file: string;
   readonly text: string;
@@ -30,7 +30,9 @@ export interface Mark {
 
 export async function readPages(): Promise<Page[]> {
   const files = (await repositoryFiles()).filter((file) =>
-    /^(?:CONTRIBUTING\.md|docs\/.*\.md|(?:\w+\/)?README\.md|(?:adapters|plugins|playground)\/.*README\.md)$/.test(file),
+    /^(?:CONTRIBUTING\.md|SECURITY\.md|docs\/.*\.md|(?:\w+\/)?README\.md|(?:adapters|plugins|playground)\/.*README\.md)$/.test(
+      file,
+    ),
   );
   return Promise.all(files.map(readPage));
 }

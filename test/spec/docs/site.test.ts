@@ -2,12 +2,20 @@ import { execFile } from "node:child_process";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { extname, join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { pagesOf, sitePath } from "../../../release/site/contents.ts";
+import { searchOptions } from "../../../release/site/search.ts";
 import { findChromium, type Page, useChromium } from "../../browser/chromium.ts";
-import { hasTools } from "../../harness/oracle.ts";
+import { hasTools, loadTool } from "../../harness/oracle.ts";
 import { root } from "../../rooms/repository.ts";
+import { readPages } from "./pages.ts";
+import { readQuestions } from "./read-questions.ts";
+
+interface MiniSearchClass {
+  loadJSON(json: string, options: object): { search(words: string): { readonly id: string }[] };
+}
 
 const REPOSITORY = "https://forge.example/portico";
 const isInstalled = hasTools("release/site", "Tests of the site of the pages");
@@ -54,6 +62,27 @@ describe.skipIf(!isInstalled)("the site of the pages", () => {
     expect([...texts.values()].some((text) => text.includes(`href="${REPOSITORY}/blob/main/playground/`))).toBe(true);
   });
 
+  it("finds the answer of each question among the first three results of a search for the question", async () => {
+    const chunks = join(folder, "assets/chunks");
+    const index = (await readdir(chunks)).find((file) => file.startsWith("@localSearchIndexroot"))!;
+    const { default: json } = (await import(pathToFileURL(join(chunks, index)).href)) as { default: string };
+    const { default: MiniSearch } = await loadTool<{ default: MiniSearchClass }>("release/site", "minisearch");
+    // As the search box of VitePress calls it.
+    const search = MiniSearch.loadJSON(json, {
+      fields: ["title", "titles", "text"],
+      storeFields: ["title", "titles"],
+      searchOptions: { fuzzy: 0.2, prefix: true, boost: { title: 4, text: 2, titles: 1 }, ...searchOptions },
+    });
+    const questions = await readQuestions();
+    const lost = questions.flatMap(({ question, file }) => {
+      const page = `/${sitePath(file).replace(/(?:(^|\/)index)?\.md$/, (_, before?: string) => before ?? ".html")}`;
+      const first = search.search(question).slice(0, 3);
+      return first.some(({ id }) => id.split("#")[0] === page) ? [] : [[question, page, ...first.map(({ id }) => id)]];
+    });
+    expect(questions).toHaveLength(34);
+    expect(lost).toEqual([]);
+  });
+
   it("offers to edit the file of a page", async () => {
     expect(await htmlOf("docs/deploy/README.md")).toContain(`${REPOSITORY}/edit/main/docs/deploy/README.md`);
   });
@@ -86,13 +115,27 @@ describe.skipIf(!isInstalled)("the site of the pages", () => {
       await using opened = await open("/", { width: 1280, height: 800 });
       const { page, errors } = opened;
       await page.getByRole("button", { name: "Search" }).first().click();
-      await page.getByPlaceholder("Search").fill("exit codes");
+      await page.getByPlaceholder("Search").fill("How do I report a vulnerability?");
       await page.getByRole("option").first().waitFor();
-      expect(await page.getByRole("option").first().textContent()).toMatch(/Exit codes/i);
+      expect(await page.getByRole("option").first().textContent()).toMatch(/report a vulnerability/i);
       await page.keyboard.press("Escape");
       await page.getByRole("switch").first().click();
       expect(await page.evaluate(() => document.documentElement.className)).toContain("dark");
       expect(errors).toEqual([]);
+    });
+
+    it("draws each picture of the pages", async () => {
+      const pictures = (await readPages()).map(({ file, blocks }) => ({
+        file,
+        sources: blocks.filter(({ language }) => language === "mermaid").map(({ text }) => text),
+      }));
+      const withPictures = pictures.filter(({ sources }) => sources.length > 0);
+      expect(withPictures).not.toEqual([]);
+      for (const { file, sources } of withPictures) {
+        await using opened = await open(`/${sitePath(file).replace(/\.md$/, ".html")}`, { width: 1280, height: 800 });
+        await expect.poll(() => opened.page.locator(".mermaid-picture svg").count()).toBe(sources.length);
+        expect([file, opened.errors]).toEqual([file, []]);
+      }
     });
 
     it.each(["/", "/areas/workflow-service.html", "/configuration.html", "/concepts.html"])(

@@ -46,6 +46,7 @@ const stories: Readonly<Record<string, string>> = {
   "own-middleware": '200, run by the desk: {"notes":[]}\n503: Read only for now\n{"notebook":"shared-notebook"}\n',
   "own-provider": "200: Called with Bearer a-token-for-this-hour\nCalled with Bearer ***\n",
   "own-protocol": "200: You said: Hello\n",
+  "own-session": '{"userId":"ada","role":"member"}\nsigned out: 401\n{"userId":"bob","role":"member"}\nsigned out: 401\n',
   "own-storage": "Ada: Tea without milk.\nBob: no note\n",
 };
 
