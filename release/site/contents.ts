@@ -126,7 +126,13 @@ export const CONTENTS: readonly Part[] = [
       "docs/writing-a-preset.md",
       "docs/runtimes.md",
       ["docs/service-pages.md", "Pages of a service"],
-      "docs/console-libraries.md",
+      {
+        title: "Decisions",
+        items: [
+          ["docs/decisions/README.md", "All decisions"],
+          ...["libraries", "console-libraries", "http-answers", "ports-and-records"].map((name) => `docs/decisions/${name}.md`),
+        ],
+      },
       "CONTRIBUTING.md",
       "docs/releasing.md",
     ],

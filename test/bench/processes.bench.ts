@@ -1,7 +1,7 @@
 /**
  * Measures what several processes for the model proxy cost: `npm run bench:processes`, about three minutes. One instance, several separate instances
  * (by default two; `-- --processes N`) and one instance with as many processes take turns in short rounds, with the same provider: first on all cores,
- * then with all of them on one core. docs/performance.md explains the report.
+ * then with all of them on one core. test/bench/results/processes.md explains the report.
  */
 import { mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism, cpus, loadavg, tmpdir } from "node:os";

@@ -1,7 +1,7 @@
 /**
  * Measures what the model proxy costs: `npm run bench:proxy`, about three minutes; `-- --quick` takes 40 seconds and is less exact. With
  * `-- --beside FOLDER`, the proxy of another checkout takes part. The benchmark starts its own upstream. In one run it measures direct
- * calls, nginx, a bare pass-through of node:http and undici, and the proxy, each in its own process. docs/performance.md explains the
+ * calls, nginx, a bare pass-through of node:http and undici, and the proxy, each in its own process. test/bench/results/proxy.md explains the
  * report.
  */
 import { mkdtempSync, openSync, rmSync } from "node:fs";
