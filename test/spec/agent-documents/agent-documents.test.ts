@@ -33,6 +33,7 @@ it("agents of an instance with `editable: false` can be read and checked, and ar
   await using fixed = await start({ agentsDir: own.path, plugins: [agentDocuments({ editable: false })] });
   const ask = (method: string, at: string, body?: unknown, headers?: Record<string, string>) =>
     fixed.call("owner", method, at, body, headers);
+  expect((await ask("GET", "/api/handshake")).body.capabilities).not.toHaveProperty("agentDocuments");
   const etag = (await fetch(fixed.url + path, { headers: { "x-agent-service-token": "owner-token-0123456789" } })).headers.get(
     "etag",
   )!;

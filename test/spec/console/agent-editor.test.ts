@@ -401,3 +401,22 @@ describe.skipIf(findChromium() === undefined)("the list of agents in the web con
     expect(await page.getByRole("button", { name: "New agent" }).count()).toBe(0);
   });
 });
+
+describe.skipIf(findChromium() === undefined)("the agents in the web console of an instance with `agent.editable: false`", () => {
+  const browser = useChromium();
+
+  it("are shown without buttons to create and edit them", async () => {
+    await using opened = await openConsole({
+      browser: browser(),
+      files: { "agents/helper/agent.json": helper },
+      config: { agent: { editable: false } },
+    });
+    const { page } = opened;
+    await page.evaluate(() => void (location.hash = "#/agents"));
+    await page.getByRole("link", { name: "Helper" }).first().waitFor();
+    expect(await page.getByRole("button", { name: "New agent" }).count()).toBe(0);
+    await page.evaluate(() => void (location.hash = "#/agents/helper"));
+    await page.getByRole("heading", { level: 1, name: "Helper" }).waitFor();
+    expect(await page.getByRole("link", { name: "Edit", exact: true }).count()).toBe(0);
+  });
+});

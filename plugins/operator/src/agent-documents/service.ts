@@ -37,7 +37,7 @@ export const agentDocuments = definePlugin({
   },
   contract: agentDocumentsContract,
   security: { owner: ownerScheme },
-  capabilities: () => ["agentDocuments"],
+  capabilities: ({ editable }) => (editable ? ["agentDocuments"] : []),
   guards: ({ identity }) => ({ owner: ownerGuard(identity, agentDocumentErrors) }),
   setup: ({ audit, records, ...given }, { editable }) =>
     documentHandlers({ ...given, editable, audit: auditWriter(audit, records) }),
