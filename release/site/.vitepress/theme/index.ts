@@ -6,7 +6,7 @@ import "./pictures.css";
 
 interface Mermaid {
   initialize(options: { startOnLoad: false; securityLevel: "strict"; theme: "dark" | "default" }): void;
-  render(id: string, source: string): Promise<{ readonly svg: string }>;
+  render(id: string, source: string, stage: Element): Promise<{ readonly svg: string }>;
 }
 
 let mermaid: Promise<Mermaid> | undefined;
@@ -29,15 +29,21 @@ const MermaidPicture = defineComponent({
   setup(props) {
     const { isDark } = useData();
     const svg = ref<string>();
+    const stage = ref<HTMLElement>();
     const source = decodeURIComponent(props.source);
     const draw = async () => {
       const { initialize, render } = await loadMermaid();
       initialize({ startOnLoad: false, securityLevel: "strict", theme: isDark.value ? "dark" : "default" });
-      ({ svg: svg.value } = await render(`picture-${drawn++}`, source));
+      ({ svg: svg.value } = await render(`picture-${drawn++}`, source, stage.value!));
     };
     onMounted(() => void draw());
     watch(isDark, draw);
-    return () => (svg.value === undefined ? h("pre", source) : h("div", { class: "mermaid-picture", innerHTML: svg.value }));
+    return () => [
+      svg.value === undefined
+        ? h("pre", { class: "mermaid-picture" }, source)
+        : h("div", { class: "mermaid-picture", innerHTML: svg.value }),
+      h("div", { class: "mermaid-stage", ref: stage }),
+    ];
   },
 });
 
