@@ -2,6 +2,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { auditReference } from "./reference/audit-actions.ts";
 import { callsOf, errorsOfEveryCall } from "./reference/calls.ts";
+import { agentKeys, definitionKeys } from "./reference/document-keys.ts";
 import { commandReference } from "./reference/command-line.ts";
 import { eventReference } from "./reference/events.ts";
 import { exitCodeReference } from "./reference/exit-codes.ts";
@@ -63,6 +64,18 @@ const PAGES: Readonly<Record<string, ReferencePage>> = {
     lists: "All commands of `portico`",
     explained: "[Operations](../operations.md)",
     write: commandReference,
+  },
+  "agent-file": {
+    title: "Keys of `agent.json`",
+    lists: "All keys of an agent's file",
+    explained: "[Agents](../areas/conversations-runs.md#agents), [schedules](../schedules.md)",
+    write: agentKeys,
+  },
+  "workflow-definition": {
+    title: "Keys of workflow definitions",
+    lists: "All keys of a workflow definition and of its nodes",
+    explained: "[Workflow definitions](../workflow-definitions.md), [schedules](../schedules.md#schedules-of-workflows)",
+    write: definitionKeys,
   },
   "workflow-nodes": {
     title: "Kinds of workflow nodes",

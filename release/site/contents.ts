@@ -141,10 +141,12 @@ export const CONTENTS: readonly Part[] = [
     title: "Reference",
     items: [
       ["docs/reference/README.md", "All pages"],
-      ...["agent-service", "workflow-service", "model-proxy", "events", "configuration", "command-line", "workflow-nodes"].map(
+      ...["agent-service", "workflow-service", "model-proxy", "events", "configuration", "command-line", "agent-file"].map(
         (name) => `docs/reference/${name}.md`,
       ),
-      ...["exit-codes", "log-lines", "metrics", "ports", "reasons", "audit-actions"].map((name) => `docs/reference/${name}.md`),
+      ...["workflow-definition", "workflow-nodes", "exit-codes", "log-lines", "metrics", "ports", "reasons", "audit-actions"].map(
+        (name) => `docs/reference/${name}.md`,
+      ),
       ["docs/api.md", "API"],
       "docs/websocket-protocol.md",
       "docs/workflow-functions.md",

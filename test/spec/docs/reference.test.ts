@@ -7,6 +7,7 @@ import { referencePages } from "../../../release/references/reference-pages.ts";
 import { root } from "../../rooms/repository.ts";
 
 const folder = resolve(root, "docs/reference");
+const UPDATE = "run `npm run docs:reference`, and commit what it writes";
 let pages: ReadonlyMap<string, string>;
 let sources: readonly string[];
 beforeAll(async () => {
@@ -18,9 +19,9 @@ beforeAll(async () => {
 });
 
 describe("docs/reference", () => {
-  it("has the pages that the code gives now: `npm run docs:reference` brings them up to date", () => {
-    expect(readdirSync(folder).toSorted()).toEqual([...pages.keys()].toSorted());
-    for (const [name, text] of pages) expect(readFileSync(resolve(folder, name), "utf8"), name).toBe(text);
+  it("has the pages that the code gives now", () => {
+    expect(readdirSync(folder).toSorted(), UPDATE).toEqual([...pages.keys()].toSorted());
+    for (const [name, text] of pages) expect(readFileSync(resolve(folder, name), "utf8"), `${name}: ${UPDATE}`).toBe(text);
   });
 
   it("says on every page that it is generated", () => {
@@ -43,6 +44,14 @@ describe("docs/reference", () => {
       "log-lines.md": ["| `callerRequestId` |"],
       "ports.md": ["## blobs", "| `put()` | Store the bytes of the source", "`WorkContext`: The services"],
       "workflow-nodes.md": ["## `human_gate`"],
+      "agent-file.md": [
+        "| `maxTurns` | Most model calls of a turn whose caller gives no number. Default: 20. | whole number, at least 1, at most 100 |",
+      ],
+      "workflow-definition.md": [
+        "| `concurrency.limit` |",
+        "| `schedules[].cron` |",
+        "| `retry.attempts` | Total number of attempts. **Required.** |",
+      ],
       "reasons.md": ["| `user_stop` | A caller stopped it. |", "| `max_turns` |"],
     };
     for (const [name, rows] of Object.entries(expected)) for (const row of rows) expect(pages.get(name), name).toContain(row);
