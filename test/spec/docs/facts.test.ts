@@ -34,7 +34,6 @@ describe("docs/areas/model-proxy.md with docs/areas/model-conversion.md", () => 
     ["an answer that is converted", kibibytes(ANSWER_BYTES)],
     ["what the event loop converts", kibibytes(limits.CONVERTED_HERE_BYTES)],
     ["the keep-alive", `${limits.KEEP_ALIVE_MS / 1000} s of silence`],
-    ["a label", `${limits.LABEL_LENGTH} characters`],
     ["an event", `${STREAM_EVENT_CHARACTERS / 1024 / 1024} Mi characters`],
     ["nesting", `${NESTING_LEVELS} levels`],
     ["a model's name", `${MODEL_BYTES} bytes`],
