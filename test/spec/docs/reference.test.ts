@@ -41,6 +41,7 @@ describe("docs/reference", () => {
       "configuration.md": ["| `workflow.editable` |"],
       "command-line.md": ["portico token issue --provider ID [--label TEXT]"],
       "exit-codes.md": ["| 78 | The configuration is invalid"],
+      "metrics.md": ["| `provider`, `state` |", "has waited for a seat in any process. The same in every process. | `kind` |"],
       "log-lines.md": ["| `callerRequestId` |"],
       "ports.md": ["## blobs", "| `put()` | Store the bytes of the source", "`WorkContext`: The services"],
       "workflow-nodes.md": ["## `human_gate`"],
