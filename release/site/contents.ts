@@ -71,7 +71,6 @@ export const CONTENTS: readonly Part[] = [
       "docs/areas/model-proxy.md",
       "docs/areas/model-conversion.md",
       "docs/areas/conversations-runs.md",
-      "docs/areas/turn-states.md",
       "docs/areas/agent-webhook.md",
       "docs/areas/attachments-media.md",
       "docs/areas/workflow-service.md",

@@ -37,7 +37,7 @@ export interface Ending {
 
 /**
  * One execution of a turn, from its beginning or from a wait, as its executor sees it: its commits, and who hears of it. Queries, background
- * turns and asked turns differ in nothing else (docs/areas/turn-states.md).
+ * turns and asked turns differ in nothing else (README.md, "States and events of a turn").
  */
 export interface Execution extends Pick<Playing, "toolIds" | "said"> {
   readonly turn: PlayedTurn;
