@@ -6,6 +6,7 @@ import { agentKeys, definitionKeys } from "./reference/document-keys.ts";
 import { commandReference } from "./reference/command-line.ts";
 import { eventReference } from "./reference/events.ts";
 import { exitCodeReference } from "./reference/exit-codes.ts";
+import { failureCodes } from "./reference/failure-codes.ts";
 import { logReference } from "./reference/log-lines.ts";
 import { portReference } from "./reference/port-interfaces.ts";
 import { metricReference } from "./reference/metrics.ts";
@@ -109,10 +110,11 @@ const PAGES: Readonly<Record<string, ReferencePage>> = {
     write: portReference,
   },
   reasons: {
-    title: "Reasons of turns",
-    lists: "All reasons for which turns are interrupted or completed",
-    explained: "[Conversations and runs](../areas/conversations-runs.md#submit-and-watch)",
-    write: reasonReference,
+    title: "Reasons and failure codes",
+    lists: "All reasons for which turns are interrupted or completed, and codes with which turns, workflow runs and nodes fail",
+    explained:
+      "[Conversations and runs](../areas/conversations-runs.md#submit-and-watch), [run states](../areas/workflow-service.md#run-states), [nodes](../ports/workflow-nodes.md#adapters)",
+    write: () => `${reasonReference()}\n\n${failureCodes()}`,
   },
   "audit-actions": {
     title: "Actions of the audit",

@@ -53,7 +53,13 @@ describe("docs/reference", () => {
         "| `schedules[].cron` |",
         "| `retry.attempts` | Total number of attempts. **Required.** |",
       ],
-      "reasons.md": ["| `user_stop` | A caller stopped it. |", "| `max_turns` |"],
+      "reasons.md": [
+        "| `user_stop` | A caller stopped it. |",
+        "| `max_turns` |",
+        "| `loop_exhausted` |",
+        "| `code_timeout` |",
+        "| `model_unreachable` |",
+      ],
     };
     for (const [name, rows] of Object.entries(expected)) for (const row of rows) expect(pages.get(name), name).toContain(row);
   });
