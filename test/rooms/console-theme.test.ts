@@ -105,6 +105,15 @@ describe("the theme of the web console", () => {
     expect(written).toEqual([]);
   });
 
+  it("distances are written in the tokens alone", () => {
+    const written = styles.flatMap(({ file, style }) =>
+      [...style.matchAll(/(?<![\w-])(?:margin|padding|gap|row-gap|column-gap)[a-z-]*:\s*([^;}]+)/g)]
+        .filter(([, value]) => file !== TOKENS && /\d(?:px|rem|em|ch)\b/.test(value!))
+        .map(([found]) => `${file}: ${found}`),
+    );
+    expect(written).toEqual([]);
+  });
+
   it("the focus ring is hidden only where another element shows the focus", () => {
     const hidden = styles.filter(({ style }) => /outline:\s*(?:none|0)\b/.test(style)).map(({ file }) => file);
     expect(hidden.toSorted()).toEqual([
