@@ -34,7 +34,7 @@ const LOOKS = [
   { name: "phone-dark", viewport: PHONE, colorScheme: "dark" },
 ] as const;
 /** Of a release, and not of the repository. */
-const FOLDER = "dist/console-gallery";
+export const FOLDER = "dist/console-gallery";
 const QUALITY = 0.8;
 /** Charts and graphs are drawn again after a change of the window. */
 const SETTLED_MS = 400;

@@ -1,14 +1,16 @@
 // `npm run docs:screenshots` takes the pictures of docs/images, and writes the gallery of all pages to `dist/console-gallery`, with what a
-// busy day leaves, made by the demo model.
+// busy day leaves, made by the demo model. `-- --compare FOLDER` then tells which pictures differ from those of another gallery.
 import { mkdirSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { parseArgs } from "node:util";
 import { connectAgent } from "@portico/client";
 import type { Page } from "../browser/chromium.ts";
 import { findChromium, startChromium } from "../browser/chromium.ts";
 import { DESKTOP, openConsole, PHONE } from "../browser/console.ts";
 import { takeAgents } from "./agent-conversation.ts";
+import { compareGalleries } from "./compare-galleries.ts";
 import { takeEditors } from "./editors-and-dialogs.ts";
-import { closeDialog, Gallery, type View } from "./gallery.ts";
+import { closeDialog, FOLDER, Gallery, type View } from "./gallery.ts";
 import { takeMeasurements } from "./measurements-of-a-day.ts";
 import { takePlayground } from "./playground-conversation.ts";
 import { takeWorkflowEditor } from "./workflow-editor.ts";
@@ -110,7 +112,7 @@ try {
   await page.getByRole("button", { name: "Send" }).click();
   await page.getByText("Completed").waitFor();
   await opened.goTo("Overview");
-  await page.getByRole("table", { name: "Failed runs" }).waitFor();
+  await page.getByRole("table", { name: "Failures by cause" }).waitFor();
   // Figures and health arrive by themselves.
   await page.getByText("Ready", { exact: true }).nth(1).waitFor();
   await page.getByText(/\d MB/).waitFor();
@@ -202,6 +204,8 @@ try {
   await page.getByLabel("Instance token").waitFor();
   await gallery.take(page, { name: "sign-in", about: "the page to sign in", page: undefined });
   await gallery.write();
+  const { compare } = parseArgs({ options: { compare: { type: "string" } } }).values;
+  if (compare !== undefined) console.log((await compareGalleries(browser, compare, FOLDER)).join("\n"));
 } finally {
   await browser.close();
 }
