@@ -205,7 +205,7 @@ try {
   await gallery.take(page, { name: "sign-in", about: "the page to sign in", page: undefined });
   await gallery.write();
   const { compare } = parseArgs({ options: { compare: { type: "string" } } }).values;
-  if (compare !== undefined) console.log((await compareGalleries(browser, compare, FOLDER)).join("\n"));
+  if (compare !== undefined) process.stdout.write(`${(await compareGalleries(browser, compare, FOLDER)).join("\n")}\n`);
 } finally {
   await browser.close();
 }
