@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { type Page, readPages } from "./pages.ts";
 
 /** The words that people have written in pages of `docs`, counted last and rounded up. Lower it after a cut, and never raise it. */
-const MOST_WORDS = 95_000;
+const MOST_WORDS = 77_000;
 
 it(`pages of docs that people write have at most ${MOST_WORDS.toLocaleString("en")} words`, async () => {
   const written = (await readPages())
