@@ -37,11 +37,17 @@ async function run(more: object = {}): Promise<any> {
 }
 
 const { text } = await readPage("docs/workflow-definitions.md");
-/** What the documentation says. Without the ends of its lines, which depend on its width. */
-const said = text.split("## Defaults of `http` nodes")[1]!.split("\n## ")[0]!.replaceAll(/\s+/g, " ");
+/** The row of a default in the documentation. */
+const row = (what: string) =>
+  text
+    .split("\n")
+    .find((line) => line.startsWith(`| ${what}`))!
+    .split("|")[2]!
+    .trim();
 
 describe("defaults of `http` nodes, as docs/workflow-definitions.md lists them", () => {
   it("is a GET without a key, which is sent once", async () => {
+    expect([row("method"), row("attempts"), row("`Idempotency-Key`")]).toEqual(["`GET`", "1", "not sent"]);
     answer = (_request, response) => response.writeHead(204).end();
     await run();
     expect(requests).toEqual(["GET /0 without key"]);
@@ -49,6 +55,7 @@ describe("defaults of `http` nodes, as docs/workflow-definitions.md lists them",
 
   it.each([200, 204, 299])("takes the status %i as success", async (status) => {
     answer = (_request, response) => response.writeHead(status).end();
+    expect(row("statuses that count")).toContain("200 to 299");
     expect((await run()).status).toBe(status);
   });
 
@@ -58,7 +65,7 @@ describe("defaults of `http` nodes, as docs/workflow-definitions.md lists them",
   });
 
   it("follows 5 redirects", async () => {
-    expect(said).toContain("Redirects: up to 5 are followed");
+    expect(row("redirects")).toContain("up to 5");
     const redirect =
       (times: number): RequestListener =>
       (request, response) => {
@@ -78,6 +85,8 @@ describe("defaults of `http` nodes, as docs/workflow-definitions.md lists them",
     answer = (_request, response) => response.end();
     await run();
     expect(pools).toMatchObject([{ connect: { timeout: 10_000 }, headersTimeout: 120_000, bodyTimeout: 60_000 }]);
-    expect(said).toContain("10 s without a connection, 120 s without an answer, or 60 s without a byte");
+    expect(row("time to connect")).toContain("10 s");
+    expect(row("time until an answer")).toContain("120 s");
+    expect(row("time without a byte")).toContain("60 s");
   });
 });
